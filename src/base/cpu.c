@@ -1,0 +1,73 @@
+#define _GNU_SOURCE
+#include "base/cpu.h"
+
+#include "base/log.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static dp_isa best = DP_ISA_GENERIC, chosen = DP_ISA_GENERIC;
+
+static dp_isa probe(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    unsigned eax, ebx, ecx = 0, edx; /* clang 14's __builtin_cpu_supports does not know f16c */
+    bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !f16c)
+        return DP_ISA_GENERIC;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return DP_ISA_AVX512;
+    return DP_ISA_AVX2;
+#else
+    return DP_ISA_GENERIC;
+#endif
+}
+
+static void detect(void) {
+    best = chosen = probe();
+    const char *wish = getenv("DOPPEL_ISA");
+    if (!wish || !*wish)
+        return;
+    for (int i = 0; i < DP_ISA_COUNT; i++) {
+        if (strcmp(wish, dp_isa_name((dp_isa)i)) == 0) {
+            if ((dp_isa)i > best)
+                dp_log("cpu", DP_LOG_ERROR, "DOPPEL_ISA=%s: this processor stops at %s; using %s", wish,
+                       dp_isa_name(best), dp_isa_name(best));
+            else
+                chosen = (dp_isa)i;
+            return;
+        }
+    }
+    dp_log("cpu", DP_LOG_ERROR, "DOPPEL_ISA=%s is not one of generic, avx2, avx512; using %s", wish, dp_isa_name(best));
+}
+
+dp_isa dp_cpu_isa(void) {
+    pthread_once(&once, detect);
+    return chosen;
+}
+
+dp_isa dp_cpu_best_isa(void) {
+    pthread_once(&once, detect);
+    return best;
+}
+
+const char *dp_isa_name(dp_isa isa) {
+    static const char *const names[DP_ISA_COUNT] = {"generic", "avx2", "avx512"};
+    return isa < DP_ISA_COUNT ? names[isa] : "unknown";
+}
+
+unsigned dp_cpu_count(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n > 0 ? (unsigned)n : 1;
+}

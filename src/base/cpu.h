@@ -1,0 +1,18 @@
+/*
+ * cpu.h - what the processor can do, detected once; DOPPEL_ISA=generic|avx2|avx512 forces a lower rung.
+ */
+#ifndef DOPPEL_BASE_CPU_H
+#define DOPPEL_BASE_CPU_H
+
+/* Rungs of the ladder. AVX2 means AVX2+FMA+F16C; AVX512 means F, BW, VL, DQ on top. arm64 has the generic rung (NEON by the compiler). */
+typedef enum dp_isa { DP_ISA_GENERIC, DP_ISA_AVX2, DP_ISA_AVX512, DP_ISA_COUNT } dp_isa;
+
+/* Rung in force: the best the processor has, or what DOPPEL_ISA says if that is lower. An unknown word is reported once and ignored. */
+dp_isa dp_cpu_isa(void);
+/* Best rung the processor has, whatever DOPPEL_ISA says. */
+dp_isa dp_cpu_best_isa(void);
+const char *dp_isa_name(dp_isa isa);
+/* Processors this process may run on, at least 1. */
+unsigned dp_cpu_count(void);
+
+#endif

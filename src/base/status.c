@@ -1,0 +1,37 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[1024];
+
+dp_status dp_fail(dp_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *dp_fail_message(void) { return message; }
+
+void dp_fail_clear(void) { message[0] = '\0'; }
+
+const char *dp_status_name(dp_status status) {
+    static const char *const names[] = {
+        [DP_OK] = "ok",
+        [DP_ERR_ARGUMENT] = "invalid argument",
+        [DP_ERR_HANDLE] = "invalid handle",
+        [DP_ERR_ADDRESS] = "invalid address",
+        [DP_ERR_STATE] = "wrong state",
+        [DP_ERR_NOT_FOUND] = "not found",
+        [DP_ERR_OUT_OF_MEMORY] = "out of memory",
+        [DP_ERR_TIMEOUT] = "timeout",
+        [DP_ERR_BUSY] = "busy",
+        [DP_ERR_UNSUPPORTED] = "unsupported",
+        [DP_ERR_IO] = "input/output error",
+        [DP_ERR_KERNEL] = "kernel fault",
+        [DP_ERR_INTERNAL] = "internal error",
+    };
+    return (unsigned)status < sizeof names / sizeof names[0] && names[status] ? names[status] : "unknown status";
+}

@@ -1,0 +1,26 @@
+/*
+ * gm.h - registry of device memory ranges, so that every access to GM is checked in every mode. Thread-safe.
+ */
+#ifndef DOPPEL_DEVICE_GM_H
+#define DOPPEL_DEVICE_GM_H
+
+#include "base/status.h"
+
+typedef struct dp_gm_range {
+    uint8_t *base;
+    size_t size_bytes; /* as the user asked for it, not the padded size */
+    uint64_t id;       /* allocation number, from 1, never reused */
+    uint32_t device_id;
+} dp_gm_range;
+
+/* Announces [base, base+size) as device memory. Ranges never overlap. */
+dp_status dp_gm_add(void *base, size_t size_bytes, uint32_t device_id, uint64_t *out_id);
+dp_status dp_gm_remove(void *base);
+/* The live range that contains addr, false if none. */
+bool dp_gm_find(const void *addr, dp_gm_range *out_range);
+/* The nearest live range that ends at or before addr ("16 bytes past the end of ..."), false if none is within 1 MiB. */
+bool dp_gm_find_before(const void *addr, dp_gm_range *out_range);
+/* Changes whenever a range is added or removed: lets cores cache their last range. */
+uint64_t dp_gm_epoch(void);
+
+#endif

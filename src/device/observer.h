@@ -1,0 +1,68 @@
+/*
+ * observer.h - how the checker and the trace look on. An observer never changes results; it may refuse an instruction.
+ *
+ * One observer per process, installed by dp_observer_install() before the first launch (from DOPPEL_MODE at start).
+ * Calls about one core come from one thread at a time; calls about different cores run concurrently.
+ */
+#ifndef DOPPEL_DEVICE_OBSERVER_H
+#define DOPPEL_DEVICE_OBSERVER_H
+
+#include "doppel/insn.h"
+#include "doppel/launch.h"
+
+typedef struct dp_core dp_core;
+
+/* One kernel launch as the observers see it. */
+typedef struct dp_launch_info {
+    uint64_t id; /* unique in the process, from 1 */
+    dp_kernel_info kernel;
+    uint32_t blocks;      /* logical blocks */
+    uint32_t stream_id;   /* small number, 0 = default stream */
+    uint32_t device_id;
+    void *observer_state; /* the observer's, between launch_begin and launch_end */
+} dp_launch_info;
+
+/* What the host did, for memory tracking and the timeline. Times are CLOCK_MONOTONIC nanoseconds. */
+typedef enum dp_host_event_kind {
+    DP_HOST_CALL,   /* an API call: name, begin_ns, end_ns, status */
+    DP_HOST_ALLOC,  /* device memory appeared: dst, size_bytes */
+    DP_HOST_FREE,   /* device memory went: dst, size_bytes */
+    DP_HOST_WRITE,  /* device memory was written by the host or a copy: dst, size_bytes */
+    DP_HOST_READ,   /* device memory was read by a copy: src, size_bytes */
+    DP_HOST_FAULT   /* an API call was refused: name, message, caller */
+} dp_host_event_kind;
+
+typedef struct dp_host_event {
+    dp_host_event_kind kind;
+    const char *name; /* API function */
+    uint64_t begin_ns, end_ns;
+    uint32_t stream_id, device_id;
+    int status; /* vendor code returned */
+    void *dst;
+    const void *src;
+    size_t size_bytes;
+    const void *caller;  /* return address in the user's program */
+    const char *message; /* sentence of a fault */
+} dp_host_event;
+
+typedef struct dp_observer {
+    const char *name;
+    void (*launch_begin)(dp_launch_info *launch);
+    void (*launch_end)(dp_launch_info *launch); /* all blocks are done, or abandoned after a fault */
+    void (*block_begin)(dp_core *core);
+    void (*block_end)(dp_core *core, bool faulted);
+    /* Before the arithmetic. false: skip the instruction (the observer has reported why). */
+    bool (*before)(dp_core *core, dp_insn *insn);
+    void (*after)(dp_core *core, dp_insn *insn);
+    /* A fault the device itself found (illegal instruction, deadlock): observers record it with their own context. */
+    void (*fault)(dp_core *core, const dp_insn *insn, const char *sentence);
+    void (*host)(const dp_host_event *event);
+} dp_observer;
+
+/* NULL removes it. Members may be NULL. */
+void dp_observer_install(const dp_observer *observer);
+const dp_observer *dp_observer_current(void);
+/* Forwards to the installed observer's host(), if any. */
+void dp_observer_host_event(const dp_host_event *event);
+
+#endif
