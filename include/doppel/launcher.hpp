@@ -1,0 +1,186 @@
+/*
+ * launcher.hpp - what `kernel<<<blocks, x, stream>>>(args)` becomes in C++17.
+ *
+ *     ::dp::launch(info, "add<float>", DP_HERE, add<float>, blocks, x, stream)(args);
+ *
+ * The parameter types are deduced from the kernel, so arguments convert at the call exactly as in a plain call of it.
+ * For a kernel that is overloaded, or whose template arguments follow from the call, the callee is a generic lambda
+ * without captures that makes the call; then the arguments keep the types they have at the launch.
+ *
+ * The values between the angle brackets:
+ *     blocks, x, stream   x: bytes of dynamic UB if it is an integer; a pointer (L2 control of older releases) is ignored
+ *     blocks, y           y: the stream if it is a pointer, else bytes of dynamic UB on the default stream
+ *     grid, block, dynamic UB, stream: thread kernels of a newer chip; accepted only if `block` is the constant 1
+ *
+ * A launch the runtime refuses is reported on stderr with the launching line; the stream carries the error.
+ */
+#ifndef DOPPEL_LAUNCHER_HPP
+#define DOPPEL_LAUNCHER_HPP
+
+#include <cstdio>
+#include <type_traits>
+#include <utility>
+
+#include "doppel/launch.h"
+
+extern "C" const char *aclGetRecentErrMsg();
+
+namespace dp {
+
+/* The arguments of one launch, laid out one after the other; trivially copyable if every member is. */
+template <class... T> struct launch_args;
+
+template <> struct launch_args<> {
+    template <class Callee, class... Done> void call(const Callee &callee, const Done &...done) const {
+        callee(done...);
+    }
+};
+
+template <class First, class... Rest> struct launch_args<First, Rest...> {
+    First first;
+    launch_args<Rest...> rest;
+
+    template <class Callee, class... Done> void call(const Callee &callee, const Done &...done) const {
+        rest.call(callee, done..., first);
+    }
+};
+
+inline launch_args<> make_launch_args() { return {}; }
+
+template <class First, class... Rest>
+launch_args<First, Rest...> make_launch_args(const First &first, const Rest &...rest) {
+    return {first, make_launch_args(rest...)};
+}
+
+/* What stands between the angle brackets. */
+struct launch_config {
+    uint32_t blocks;
+    uint32_t dynamic_ub_bytes;
+    void *stream;
+};
+
+/* Negative or huge counts become values that dp_launch_kernel refuses. */
+template <class T> uint32_t launch_number(T value) {
+    static_assert(std::is_integral<T>::value || std::is_enum<T>::value,
+                  "the number of blocks and the size of the dynamic UB must be integers");
+    if (static_cast<long long>(value) < 0) {
+        return UINT32_MAX;
+    }
+    const auto wide = static_cast<unsigned long long>(value);
+    return wide > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(wide);
+}
+
+template <class X> constexpr bool launch_is_pointer =
+    std::is_pointer<std::decay_t<X>>::value || std::is_null_pointer<std::decay_t<X>>::value;
+
+template <class Blocks, class X> launch_config make_launch_config(Blocks blocks, X x, void *stream) {
+    if constexpr (launch_is_pointer<X>) {
+        return {launch_number(blocks), 0, stream};
+    } else {
+        return {launch_number(blocks), launch_number(x), stream};
+    }
+}
+
+template <class Blocks, class X> launch_config make_launch_config(Blocks blocks, X x) {
+    if constexpr (launch_is_pointer<X>) {
+        return {launch_number(blocks), 0, x};
+    } else {
+        return {launch_number(blocks), launch_number(x), nullptr};
+    }
+}
+
+template <auto Block> struct thread_block {
+    static_assert(Block == 1, "<<<grid, block, dynamic UB, stream>>> starts a thread kernel, which needs the SIMT cores of a "
+                              "newer chip; write <<<blocks, dynamic UB, stream>>> (block = 1 is accepted)");
+};
+
+template <class Grid, auto Block, class X>
+launch_config make_launch_config(Grid grid, thread_block<Block>, X x, void *stream) {
+    return make_launch_config(grid, x, stream);
+}
+
+template <class Callee, class... P> struct launch_pack {
+    Callee callee;
+    launch_args<P...> args;
+};
+
+template <class Callee, class... P>
+void launch_now(const dp_kernel_info &info, const launch_config &config, Callee callee, const P &...args) {
+    static_assert((std::is_trivially_copyable<P>::value && ...),
+                  "kernel arguments must be plain data (numbers, pointers, trivially copyable structs): they are copied "
+                  "bytewise to the device");
+    using pack = launch_pack<Callee, P...>;
+    static_assert(alignof(pack) <= 64, "kernel arguments with an alignment over 64 bytes are not supported");
+    const pack packed{callee, make_launch_args(args...)};
+    const int status = dp_launch_kernel(
+        &info, config.blocks, config.stream,
+        [](const void *raw) {
+            const auto *p = static_cast<const pack *>(raw);
+            p->args.call(p->callee);
+        },
+        &packed, sizeof packed);
+    if (status != 0) {
+        const char *reason = aclGetRecentErrMsg();
+        std::fprintf(stderr, "%s:%u: error: launch of %s failed (%d): %s\n", info.launch.file, info.launch.line, info.name,
+                     status, reason ? reason : "no reason was recorded");
+    }
+}
+
+/* Launch of a kernel known by its function type. */
+template <class... P> class typed_launch {
+public:
+    typed_launch(const dp_kernel_info &info, void (*kernel)(P...), const launch_config &config)
+        : info_(info), kernel_(kernel), config_(config) {}
+
+    void operator()(P... args) const {
+        static_assert((!std::is_reference<P>::value && ...), "kernel parameters must not be references");
+        launch_now(info_, config_, kernel_, static_cast<std::remove_cv_t<P>>(args)...);
+    }
+
+private:
+    dp_kernel_info info_;
+    void (*kernel_)(P...);
+    launch_config config_;
+};
+
+/* Launch through a generic lambda: the parameters are those of the call. */
+template <class Callee> class generic_launch {
+public:
+    generic_launch(const dp_kernel_info &info, Callee callee, const launch_config &config)
+        : info_(info), callee_(callee), config_(config) {}
+
+    template <class... A> void operator()(A... args) const {
+        static_assert(std::is_empty<Callee>::value, "the launched lambda must not capture");
+        launch_now(info_, config_, callee_, args...);
+    }
+
+private:
+    dp_kernel_info info_;
+    Callee callee_;
+    launch_config config_;
+};
+
+inline dp_kernel_info launch_info(dp_kernel_info info, const char *name, dp_loc where, const launch_config &config) {
+    info.name = name;
+    info.launch = where;
+    info.dynamic_ub_bytes = config.dynamic_ub_bytes;
+    return info;
+}
+
+template <class... P, class... Config>
+typed_launch<P...> launch(const dp_kernel_info &info, const char *name, dp_loc where, void (*kernel)(P...),
+                          Config... config) {
+    const launch_config values = make_launch_config(config...);
+    return {launch_info(info, name, where, values), kernel, values};
+}
+
+template <class Callee, class... Config>
+generic_launch<Callee> launch_generic(const dp_kernel_info &info, const char *name, dp_loc where, Callee callee,
+                                      Config... config) {
+    const launch_config values = make_launch_config(config...);
+    return {launch_info(info, name, where, values), callee, values};
+}
+
+} // namespace dp
+
+#endif
