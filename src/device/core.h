@@ -30,8 +30,19 @@ typedef struct dp_core_host {
     bool (*park)(dp_core *core, const dp_wait *wait);
     /* Ends the block at once without returning to the kernel. */
     void (*abandon)(dp_core *core) __attribute__((noreturn));
+    /* Told of a fault just before abandon(), to mark the launch; sentence as printed, without context. May be NULL. */
+    void (*fault)(dp_core *core, dp_loc loc, const char *sentence);
 } dp_core_host;
 
+/* The GM ranges a core used last, so that most accesses need no look into the registry. Valid while epoch is current. */
+enum { DP_GM_CACHE = 4 };
+typedef struct dp_gm_cache {
+    uint64_t epoch;
+    uintptr_t begin[DP_GM_CACHE], end[DP_GM_CACHE];
+    unsigned next;
+} dp_gm_cache;
+
+struct dp_math;
 struct dp_launch_sync; /* cross-core flags of one launch, see sync.h */
 struct dp_queue_state; /* TPipe and queues of the running block, see queue.h */
 
@@ -43,12 +54,15 @@ struct dp_core {
     uint8_t kind;                /* dp_core_kind */
     uint8_t atomic_op;           /* 0 none, else see state.c */
     uint8_t atomic_dtype;
+    const struct dp_math *math;  /* loops of the rung in force; tests put another rung's table here */
     dp_core_memory memory[DP_SPACE_COUNT];
+    dp_gm_cache gm_cache;
 
     /* registers */
     uint64_t cmp_mask[2];
     uint64_t ctrl;
-    uint64_t deq_scale;
+    uint64_t deq_scale;        /* SetDeqScale word: float scale bits 31..0, offset 45..37, sign flag 46 */
+    uint64_t deq_table[16];    /* SetDeqScale(tensor): such a word for each of the 16 lanes of a block */
     uint64_t pad_value;
     uint64_t acc_value;        /* GetAccVal */
     uint64_t reduce_value[2];  /* GetReduceMaxMinCount: value bits, index */

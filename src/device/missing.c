@@ -1,0 +1,43 @@
+/* Families without an executor: their instructions are refused. Writing a family means deleting its line here. */
+#include "device/exec.h"
+
+#define DP_MISSING(family)                                                                                             \
+    void dp_exec_##family(dp_core *core, dp_insn *insn) {                                                              \
+        dp_fault(core, insn, insn->loc, "this instruction is not supported; see the supported API table in docs");     \
+    }                                                                                                                  \
+    void dp_visit_##family(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {              \
+        (void)core, (void)insn, (void)visit, (void)context;                                                            \
+    }
+
+DP_MISSING(unary)
+DP_MISSING(scalar)
+DP_MISSING(ternary)
+DP_MISSING(axpy)
+DP_MISSING(cast)
+DP_MISSING(width2)
+DP_MISSING(compare)
+DP_MISSING(select)
+DP_MISSING(fill)
+DP_MISSING(vcopy)
+DP_MISSING(reduce)
+DP_MISSING(brcb)
+DP_MISSING(index)
+DP_MISSING(vpad)
+DP_MISSING(gather)
+DP_MISSING(gather_mask)
+DP_MISSING(sort)
+DP_MISSING(proposal)
+DP_MISSING(transpose)
+DP_MISSING(bilinear)
+DP_MISSING(copy)
+DP_MISSING(copy_nd2nz)
+DP_MISSING(copy_nz2nd)
+DP_MISSING(fill_space)
+DP_MISSING(scalar_mem)
+DP_MISSING(cross)
+DP_MISSING(queue)
+
+/* Without queues there is no state of theirs to make, keep or give back. Part of the queue family. */
+void dp_queue_block_begin(dp_core *core) { (void)core; }
+void dp_queue_block_end(dp_core *core, bool faulted) { (void)core, (void)faulted; }
+void dp_queue_destroy(dp_core *core) { (void)core; }

@@ -1,0 +1,45 @@
+/*
+ * walk.h - cuts a lane-by-lane instruction into contiguous runs, so that the loops of src/math can do the work.
+ *
+ * dp_walk_begin checks the operands, resolves the mask and leaves the mask register as the form leaves it. dp_walk_run then
+ * calls run() with the address of each operand's first lane and a number of lanes. Lanes that are not selected keep the
+ * destination's bytes. Repeats are done in order; inside one repeat sources are read before the destination is written.
+ */
+#ifndef DOPPEL_DEVICE_WALK_H
+#define DOPPEL_DEVICE_WALK_H
+
+#include "device/exec.h"
+
+enum { DP_WALK_OPERANDS = 4, DP_WALK_SPAN_BYTES = 512 };
+
+typedef struct dp_walk {
+    dp_lanes lanes;
+    dp_core *core;
+    unsigned first, end;                /* operands [first, end) take part; [0] is written when first is 0 */
+    uint8_t *addr[DP_WALK_OPERANDS];
+    uint32_t bits[DP_WALK_OPERANDS];    /* of one element */
+    uint32_t block_stride[DP_WALK_OPERANDS], repeat_stride[DP_WALK_OPERANDS]; /* bytes */
+    uint32_t segment;                   /* lanes per block of the widest operand: contiguous in every operand */
+    bool dense;                         /* all lanes of all repeats are one run */
+    bool careful;                       /* a source partly overlaps the destination: results go through a buffer */
+} dp_walk;
+
+typedef void (*dp_run_fn)(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lanes);
+
+/* Operands [first, end) with the element widths of their types. False: nothing to do. */
+bool dp_walk_begin(dp_core *core, const dp_insn *insn, unsigned first, unsigned end, dp_walk *out_walk);
+void dp_walk_run(const dp_walk *walk, dp_run_fn run, const void *context);
+
+/* Lanes of a dense walk. */
+static inline size_t dp_walk_lanes(const dp_walk *walk) {
+    return (size_t)(walk->lanes.repeats - 1) * walk->lanes.per_repeat + walk->lanes.last;
+}
+
+/* Widest element among operands [first, end), in bytes. */
+unsigned dp_walk_widest(const dp_insn *insn, unsigned first, unsigned end);
+
+/* Footprint of a lane-by-lane instruction: operand 0 with mode0, the others read. */
+void dp_walk_visit(const dp_core *core, const dp_insn *insn, unsigned first, unsigned end, unsigned mode0,
+                   dp_access_fn visit, void *context);
+
+#endif
