@@ -65,7 +65,8 @@ typedef struct dp_math {
     dp_binary_fn binary[DP_MATH_BINARY_COUNT][DP_DTYPE_COUNT];
     dp_scalar_fn scalar[DP_MATH_SCALAR_COUNT][DP_DTYPE_COUNT];
     dp_ternary_fn ternary[DP_MATH_TERNARY_COUNT][DP_DTYPE_COUNT];
-    dp_axpy_fn axpy[DP_DTYPE_COUNT][DP_DTYPE_COUNT]; /* [destination][source] */
+    dp_ternary_fn mul_add_dst_wide; /* float dst = half a * half b + dst */
+    dp_axpy_fn axpy[DP_DTYPE_COUNT][DP_DTYPE_COUNT]; /* [destination][source]; scalar is of the source's type */
     dp_cast_fn cast[DP_DTYPE_COUNT][DP_DTYPE_COUNT][DP_ROUND_COUNT]; /* [destination][source][mode]; saturating */
     dp_compare_fn compare[DP_CMP_COUNT][DP_DTYPE_COUNT];
     dp_compare_scalar_fn compare_scalar[DP_CMP_COUNT][DP_DTYPE_COUNT];
