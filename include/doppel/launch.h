@@ -29,6 +29,17 @@ DP_BEGIN_DECLS
 DP_API int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
                             const void *args, size_t args_bytes);
 
+/*
+ * Storage of an address-space qualified variable (`__ubuf__ float row[256];`) of the running block: size_bytes in that
+ * memory of the core, aligned as its operands must be, taken from the memory's upper end. begin and end nest like the
+ * scopes of the variables. A full memory, or a call outside a kernel, is a kernel fault at `loc`.
+ */
+DP_API void *dp_local_array_begin(dp_space space, size_t size_bytes, dp_loc loc);
+DP_API void dp_local_array_end(dp_space space, size_t size_bytes);
+
+/* The launch's dynamic UB (`extern __ubuf__ uint8_t buf[];`). A launch that asked for none is a kernel fault at `loc`. */
+DP_API void *dp_dynamic_ub(dp_loc loc);
+
 DP_END_DECLS
 
 #endif

@@ -181,6 +181,26 @@ generic_launch<Callee> launch_generic(const dp_kernel_info &info, const char *na
     return {launch_info(info, name, where, values), callee, values};
 }
 
+/* `__ubuf__ float row[256];` becomes `local_array<float[256], DP_SPACE_UB> s(loc); float (&row)[256] = s.value;`. */
+template <class T, dp_space Space> class local_array {
+    static_assert(std::is_trivially_destructible<T>::value,
+                  "a variable in core memory must be of a plain type: nothing runs its destructor");
+
+public:
+    explicit local_array(dp_loc loc) : value(*static_cast<T *>(dp_local_array_begin(Space, sizeof(T), loc))) {}
+    ~local_array() { dp_local_array_end(Space, sizeof(T)); }
+    local_array(const local_array &) = delete;
+    local_array &operator=(const local_array &) = delete;
+
+    T &value;
+};
+
+/* `extern __ubuf__ T buf[];` outside functions: stands for the array wherever it is used. */
+template <class T> struct dynamic_ub_array {
+    operator T *() const { return static_cast<T *>(dp_dynamic_ub(dp_loc{"", 0})); }
+    template <class U> explicit operator U *() const { return reinterpret_cast<U *>(static_cast<T *>(*this)); }
+};
+
 } // namespace dp
 
 #endif

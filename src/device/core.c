@@ -71,8 +71,7 @@ void dp_core_block_begin(dp_core *core) {
     core->kept_count = 0;
     memset(core->flags, 0, sizeof core->flags);
     core->issued = 0;
-    for (unsigned s = 0; s < DP_SPACE_COUNT; s++)
-        core->local_top[s] = s == DP_SPACE_UB ? core->chip->ub_reserved_offset : core->chip->space_bytes[s];
+    dp_local_block_begin(core);
     dp_queue_block_begin(core);
     if (core->observer && core->observer->block_begin)
         core->observer->block_begin(core);

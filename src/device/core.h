@@ -83,8 +83,8 @@ struct dp_core {
     const dp_core_host *host;
     void *host_state;     /* the scheduler's */
     void *observer_state; /* the observer's, between block_begin and block_end */
-    uint8_t *dynamic_ub;  /* launch parameter dynamic_ub_bytes */
-    uint32_t local_top[DP_SPACE_COUNT]; /* bump allocator of address-space arrays, from the top of each memory down */
+    uint8_t *dynamic_ub;  /* kernel.dynamic_ub_bytes of the launch, NULL if it asked for none */
+    uint32_t local_top[DP_SPACE_COUNT]; /* lowest byte taken by address-space variables and dynamic UB */
 };
 
 /* Memories of `chip` are reserved (not touched). NULL with a sentence when memory is exhausted. */
@@ -93,6 +93,8 @@ void dp_core_destroy(dp_core *core); /* NULL and half-built cores allowed */
 
 /* Resets registers, flags, mask and queues to their state at kernel start; tells the observer. */
 void dp_core_block_begin(dp_core *core);
+/* Part of it: frees all address-space variables and lays out the launch's dynamic UB. */
+void dp_local_block_begin(dp_core *core);
 /* Releases what the block left (queues); tells the observer. */
 void dp_core_block_end(dp_core *core, bool faulted);
 
