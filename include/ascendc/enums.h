@@ -1,0 +1,181 @@
+/*
+ * enums.h - the enumerations of the kernel language, with the vendor's numbers where they are public.
+ *
+ * pipe_t keeps Doppel's own numbers (those of dp_pipe); event_t counts from 0.
+ */
+#ifndef DOPPEL_ASCENDC_ENUMS_H
+#define DOPPEL_ASCENDC_ENUMS_H
+
+#include "doppel/types.h"
+
+enum pipe_t {
+    PIPE_S = DP_PIPE_S, PIPE_V = DP_PIPE_V, PIPE_M = DP_PIPE_M, PIPE_MTE1 = DP_PIPE_MTE1, PIPE_MTE2 = DP_PIPE_MTE2,
+    PIPE_MTE3 = DP_PIPE_MTE3, PIPE_FIX = DP_PIPE_FIX, PIPE_ALL = DP_PIPE_ALL
+};
+enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
+enum class pad_t : uint8_t { PAD_NONE };
+
+enum KernelMetaType : uint8_t {
+    KERNEL_TYPE_AIV_ONLY, KERNEL_TYPE_AIC_ONLY, KERNEL_TYPE_MIX_AIV_1_0, KERNEL_TYPE_MIX_AIC_1_0,
+    KERNEL_TYPE_MIX_AIC_1_1, KERNEL_TYPE_MIX_AIC_1_2, KERNEL_TYPE_AICORE, KERNEL_TYPE_VECTORCORE,
+    KERNEL_TYPE_MIX_AICORE, KERNEL_TYPE_MIX_VECTOR_CORE, KERNEL_TYPE_MAX
+};
+
+namespace AscendC {
+
+enum class TPosition : uint8_t {
+    GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = 11, SPM, SHM = 12, TSCM, C2PIPE2GM,
+    C2PIPE2LOCAL, MAX
+};
+enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
+enum class HardEvent : uint8_t {
+    MTE2_MTE1, MTE1_MTE2, MTE1_M, M_MTE1, MTE2_V, V_MTE2, MTE3_V, V_MTE3, M_V, V_M, V_V, MTE3_MTE1, MTE1_MTE3, MTE1_V,
+    MTE2_M, M_MTE2, V_MTE1, M_FIX, FIX_M, MTE3_MTE2, MTE2_MTE3, S_V, V_S, S_MTE2, MTE2_S, S_MTE3, MTE3_S, MTE2_FIX,
+    FIX_MTE2, FIX_S, M_S, FIX_MTE3, MTE1_FIX, FIX_MTE1, FIX_FIX, MAX
+};
+enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
+enum class MaskMode : uint8_t { NORMAL, COUNTER };
+enum class CacheLine : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum class DcciDst : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+enum class TBufState : uint8_t { FREE, OCCUPIED, ENQUE, DEQUE };
+enum class TShapeType : uint8_t {
+    DEFAULT, NHWC, NC1HWC0, NHC, NCHT, ND, FRACTAL_NZ, HNC, HCNT, NDHWC, FRACTAL_Z_3D, NDHC, DCHNT, FRACTAL_Z, NCDHW,
+    NDC1HWC0, NCDH, NDCHT, NCHW, NCH, HWCN, HCN, CHNT, DHWCN, DHCN
+};
+enum class RoundMode : uint8_t { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
+enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
+enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
+enum class BlockMode : uint8_t {
+    BLOCK_MODE_NORMAL, BLOCK_MODE_MATRIX, BLOCK_MODE_VECTOR, BLOCK_MODE_SMALL_CHANNEL, BLOCK_MODE_DEPTHWISE
+};
+enum class DeqScale : uint8_t { DEQ_NONE, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
+enum class ReduceMode : uint8_t { REDUCE_MAX, REDUCE_MIN, REDUCE_SUM };
+enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+enum class DumpType : uint8_t {
+    DUMP_DEFAULT, DUMP_SCALAR, DUMP_TENSOR, DUMP_SHAPE, DUMP_ASSERT, DUMP_META, DUMP_TIME_STAMP
+};
+enum class DeQuantMode : uint8_t { DEQUANT_WITH_SINGLE_ROW, DEQUANT_WITH_MULTI_ROW };
+enum class CacheMode : int { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT = 4 };
+enum class CacheRwMode : int { READ = 1, WRITE, RW };
+enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC };
+enum class ReduceType : uint8_t { NO_REDUCE, REDUCE_ADD, REDUCE_MIN, REDUCE_MAX };
+enum class PipeMode : uint8_t { SCALAR_MODE, MTE3_MODE, MAX };
+enum class AtomicDtype : int { ATOMIC_NONE, ATOMIC_F32, ATOMIC_F16, ATOMIC_S16, ATOMIC_S32, ATOMIC_S8, ATOMIC_BF16 };
+enum class AtomicOp : int { ATOMIC_SUM };
+enum class GatherMaskMode : uint8_t { VERSION_V1, VERSION_V2 };
+enum class TransposeType : uint8_t {
+    TRANSPOSE_TYPE_NONE, TRANSPOSE_NZ2ND_0213, TRANSPOSE_NZ2NZ_0213, TRANSPOSE_NZ2NZ_012_WITH_N,
+    TRANSPOSE_NZ2ND_012_WITH_N, TRANSPOSE_NZ2ND_012_WITHOUT_N, TRANSPOSE_NZ2NZ_012_WITHOUT_N, TRANSPOSE_ND2ND_ONLY,
+    TRANSPOSE_ND_UB_GM, TRANSPOSE_GRAD_ND_UB_GM, TRANSPOSE_ND2ND_B16, TRANSPOSE_NCHW2NHWC, TRANSPOSE_NHWC2NCHW
+};
+
+using QuePosition = TPosition;
+using TEventID = int8_t;
+using TBufHandle = uint8_t *;
+using TTagType = int32_t;
+
+constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
+
+/* Limits of dav-2201. */
+constexpr uint32_t QUE_MAX_EVENT = 8, QBUF_MAX_LEN = 64, QBUFPOOL_MAX_LEN = 16, K_MAX_SHAPE_DIM = 8;
+constexpr uint32_t ONE_BLK_SIZE = 32, DEFAULT_BLOCK_SIZE = 256, MAX_REPEAT_TIMES = 255, CACHE_LINE_SIZE = 64;
+constexpr uint8_t DEFAULT_BLK_NUM = 8, DEFAULT_BLK_STRIDE = 1, DEFAULT_REPEAT_STRIDE = 8;
+constexpr uint64_t FULL_MASK = 0xffffffffffffffffull, MASK_PLACEHOLDER = 0;
+constexpr uint64_t MASK_PLACEHOLDER_LIST[2] = {0, 0};
+constexpr uint32_t TOTAL_UB_SIZE = 196608, TMP_UB_OFFSET = 188416, TMP_UB_SIZE = 8192, TOTAL_VEC_LOCAL_SIZE = 188416;
+constexpr uint32_t TOTAL_L1_SIZE = 524160, TOTAL_L0A_SIZE = 65536, TOTAL_L0B_SIZE = 65536, TOTAL_L0C_SIZE = 131072;
+constexpr uint32_t RESERVED_WORKSPACE = 16777216, BYTE_PER_FRACTAL = 512, BLOCK_CUBE = 16;
+constexpr uint32_t NCHW_CONV_ADDR_LIST_SIZE = 16, DUMP_CORE_COUNT = 75, ONE_CORE_DUMP_SIZE = 1048576;
+constexpr uint32_t AIV_CORE_NUM = 50, FLAG_NUM = 16, defaultBufIDSize = 4, MAX_SLICE_SIZE = 1536;
+constexpr uint8_t INTER_BLOCK_MODE = 0, INTER_SUBBLOCK_MODE = 1, INTRA_GROUP_MODE = 2;
+constexpr int32_t HF32_MODE_BIT = 46, HF32_TRANS_MODE_BIT = 47, LEAKY_RELU_MODE_BIT = 50, MM_LAYOUT_MODE_BIT = 51,
+                  CAST_MODE_BIT = 59;
+constexpr TEventID INVALID_TEVENTID = -1;
+
+} // namespace AscendC
+
+/* Type and format codes of operator arguments. Macros, because operator kernels compare them in #if. */
+#define DT_FLOAT 0
+#define DT_FLOAT16 1
+#define DT_INT8 2
+#define DT_INT32 3
+#define DT_UINT8 4
+#define DT_INT16 6
+#define DT_UINT16 7
+#define DT_INT64 9
+#define DT_UINT32 8
+#define DT_UINT64 10
+#define DT_BOOL 11
+#define DT_DOUBLE 12
+#define DT_STRING 13
+#define DT_DUAL_SUB_INT8 14
+#define DT_DUAL_SUB_UINT8 15
+#define DT_COMPLEX64 16
+#define DT_COMPLEX128 17
+#define DT_QINT8 18
+#define DT_QINT16 19
+#define DT_QINT32 20
+#define DT_QUINT8 21
+#define DT_QUINT16 22
+#define DT_RESOURCE 23
+#define DT_STRING_REF 24
+#define DT_DUAL 25
+#define DT_VARIANT 26
+#define DT_BF16 27
+#define DT_UNDEFINED 28
+#define DT_INT4 29
+#define DT_UINT1 30
+#define DT_INT2 31
+#define DT_UINT2 32
+#define DT_MAX 33
+#define FORMAT_NCHW 0
+#define FORMAT_NHWC 1
+#define FORMAT_ND 2
+#define FORMAT_NC1HWC0 3
+#define FORMAT_FRACTAL_Z 4
+#define FORMAT_NC1C0HWPAD 5
+#define FORMAT_NHWC1C0 6
+#define FORMAT_FSR_NCHW 7
+#define FORMAT_FRACTAL_DECONV 8
+#define FORMAT_C1HWNC0 9
+#define FORMAT_FRACTAL_DECONV_TRANSPOSE 10
+#define FORMAT_FRACTAL_DECONV_SP_STRIDE_TRANS 11
+#define FORMAT_NC1HWC0_C04 12
+#define FORMAT_FRACTAL_Z_C04 13
+#define FORMAT_CHWN 14
+#define FORMAT_FRACTAL_DECONV_SP_STRIDE8_TRANS 15
+#define FORMAT_HWCN 16
+#define FORMAT_NC1KHKWHWC0 17
+#define FORMAT_BN_WEIGHT 18
+#define FORMAT_FILTER_HWCK 19
+#define FORMAT_HASHTABLE_LOOKUP_LOOKUPS 20
+#define FORMAT_HASHTABLE_LOOKUP_KEYS 21
+#define FORMAT_HASHTABLE_LOOKUP_VALUE 22
+#define FORMAT_HASHTABLE_LOOKUP_OUTPUT 23
+#define FORMAT_HASHTABLE_LOOKUP_HITS 24
+#define FORMAT_C1HWNCoC0 25
+#define FORMAT_MD 26
+#define FORMAT_NDHWC 27
+#define FORMAT_FRACTAL_ZZ 28
+#define FORMAT_FRACTAL_NZ 29
+#define FORMAT_NCDHW 30
+#define FORMAT_DHWCN 31
+#define FORMAT_NDC1HWC0 32
+#define FORMAT_FRACTAL_Z_3D 33
+#define FORMAT_CN 34
+#define FORMAT_NC 35
+#define FORMAT_DHWNC 36
+#define FORMAT_FRACTAL_Z_3D_TRANSPOSE 37
+#define FORMAT_FRACTAL_ZN_LSTM 38
+#define FORMAT_FRACTAL_Z_G 39
+#define FORMAT_RESERVED 40
+#define FORMAT_ALL 41
+#define FORMAT_NULL 42
+#define FORMAT_ND_RNN_BIAS 43
+#define FORMAT_FRACTAL_ZN_RNN 44
+#define FORMAT_NYUV 45
+#define FORMAT_NYUV_A 46
+#define FORMAT_NCL 47
+#define FORMAT_MAX 0xff
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * tensor.h - LocalTensor and GlobalTensor: an address, how much lies behind it, and where.
+ *
+ * Tensors are handles and are copied freely. Every scalar access goes through the instruction door. All instruction
+ * wrappers take their operands with dp_operand_of().
+ */
+#ifndef DOPPEL_ASCENDC_TENSOR_H
+#define DOPPEL_ASCENDC_TENSOR_H
+
+#include <new>
+
+#include "ascendc/params.h"
+#include "doppel/insn.h"
+#include "doppel/kernel_rt.h"
+
+namespace AscendC {
+
+template <typename T>
+class LocalTensor;
+
+/* Operand with explicit memory, for wrappers that start from raw pointers. */
+inline dp_operand dp_make_operand(const void *addr, uint64_t size_bytes, uint32_t buffer_id, unsigned blk_stride,
+                                  unsigned rep_stride, uint8_t dtype, uint8_t space) {
+    dp_operand o = {};
+    o.addr = const_cast<void *>(addr);
+    o.size_bytes = size_bytes > UINT32_MAX ? 0 : static_cast<uint32_t>(size_bytes);
+    o.buffer_id = buffer_id;
+    o.block_stride = static_cast<uint16_t>(blk_stride);
+    o.repeat_stride = static_cast<uint16_t>(rep_stride);
+    o.dtype = dtype;
+    o.space = space;
+    return o;
+}
+
+/* A value's bits in the low bytes of a word, as dp_insn.scalar_bits wants them. */
+template <typename T>
+inline uint64_t dp_scalar_bits(T value) {
+    static_assert(std::is_trivially_copyable<T>::value && sizeof(T) <= 8, "a scalar operand is at most 8 plain bytes");
+    uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+template <typename T>
+inline T dp_scalar_of_bits(uint64_t bits) {
+    T value;
+    __builtin_memcpy(static_cast<void *>(&value), &bits, sizeof value);
+    return value;
+}
+
+/* GetValue. For int4b_t, u.vec.flag0 says which nibble of the byte is meant. */
+template <typename P>
+inline P dp_scalar_load(dp_operand source, uint64_t index, dp_loc loc) {
+    dp_insn insn = {};
+    insn.op = DP_OP_SCALAR_LOAD;
+    insn.n_operands = 2;
+    insn.operand[1] = source;
+    insn.u.vec.flag0 = std::is_same<P, int4b_t>::value && (index & 1);
+    insn.loc = loc;
+    dp_issue(&insn);
+    if constexpr (std::is_same<P, int4b_t>::value)
+        return int4b_t(static_cast<int>(insn.result));
+    else
+        return dp_scalar_of_bits<P>(insn.result);
+}
+
+/* SetValue. */
+template <typename P>
+inline void dp_scalar_store(dp_operand destination, uint64_t index, P value, dp_loc loc) {
+    dp_insn insn = {};
+    insn.op = DP_OP_SCALAR_STORE;
+    insn.n_operands = 1;
+    insn.operand[0] = destination;
+    insn.u.vec.flag0 = std::is_same<P, int4b_t>::value && (index & 1);
+    insn.scalar_bits = dp_scalar_bits(value);
+    insn.loc = loc;
+    dp_issue(&insn);
+}
+
+/* `a + b` between tensors: nothing happens until it is assigned to one; then it runs over the destination's GetSize(). */
+template <typename T, dp_op Op, int Cmp = -1>
+struct dp_tensor_expression {
+    const LocalTensor<T> &a;
+    const LocalTensor<T> &b;
+};
+
+template <typename T>
+class LocalTensor {
+public:
+    using PrimType = dp_prim_t<T>;
+
+    LocalTensor() = default;
+    /* The memory of `position` at byte offset `addr`, tile_size elements. */
+    LocalTensor(TPosition position, uint32_t addr, uint32_t tile_size, dp_loc loc = dp_loc::current())
+        : position_(static_cast<uint8_t>(position)) {
+        size_bytes_ = static_cast<uint32_t>(dp_bytes_of<T>(tile_size));
+        addr_ = static_cast<uint8_t *>(dp_local_address(dp_space_of(position), addr, size_bytes_, loc));
+    }
+    /* Doppel's own: a tensor over memory of the core that a queue or an allocator handed out. */
+    LocalTensor(void *addr, uint64_t size_bytes, uint32_t buffer_id, TPosition position)
+        : addr_(static_cast<uint8_t *>(addr)), size_bytes_(static_cast<uint32_t>(size_bytes)), buffer_id_(buffer_id),
+          position_(static_cast<uint8_t>(position)) {}
+
+    dp_operand dp_operand_of(unsigned blk_stride = 1, unsigned rep_stride = 8) const {
+        return dp_make_operand(addr_, size_bytes_, buffer_id_, blk_stride, rep_stride, dp_dtype_of<T>(), dp_space());
+    }
+    uint32_t dp_buffer_id() const { return buffer_id_; }
+    uint8_t dp_space() const { return dp_space_of(static_cast<TPosition>(position_)); }
+
+    LocalTensor operator[](uint32_t offset) const {
+        LocalTensor part = *this;
+        uint64_t skip = dp_bytes_of<T>(offset);
+        part.addr_ += skip;
+        part.size_bytes_ = skip < size_bytes_ ? static_cast<uint32_t>(size_bytes_ - skip) : 0;
+        return part;
+    }
+
+    PrimType GetValue(uint32_t index, dp_loc loc = dp_loc::current()) const {
+        return dp_scalar_load<PrimType>(element(index), index, loc);
+    }
+    template <typename V>
+    void SetValue(uint32_t index, V value, dp_loc loc = dp_loc::current()) const {
+        dp_scalar_store<PrimType>(element(index), index, static_cast<PrimType>(value), loc);
+    }
+    /* A plain reference: the access itself is not seen by the checker, only that it may happen. */
+    PrimType &operator()(uint32_t offset, dp_loc loc = dp_loc::current()) const {
+        static_assert(!std::is_same<PrimType, int4b_t>::value, "a 4-bit element has no address: use GetValue and SetValue");
+        dp_operand o = element(offset);
+        dp_scalar_reference(&o, sizeof(PrimType), loc);
+        return *static_cast<PrimType *>(o.addr);
+    }
+
+    PrimType *GetPhyAddr() const { return reinterpret_cast<PrimType *>(addr_); }
+    PrimType *GetPhyAddr(uint32_t offset) const {
+        return reinterpret_cast<PrimType *>(addr_ + dp_bytes_of<T>(offset));
+    }
+    uint32_t GetSize() const { return static_cast<uint32_t>(dp_elements_of<T>(size_bytes_)); }
+    void SetSize(uint32_t size) { size_bytes_ = static_cast<uint32_t>(dp_bytes_of<T>(size)); }
+    uint32_t GetLength() const { return size_bytes_; }
+    void SetBufferLen(uint32_t elements) { SetSize(elements); }
+    int32_t GetPosition() const { return position_; }
+    TBufHandle GetBufferHandle() const { return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer_id_)); }
+
+    template <typename C>
+    LocalTensor<C> ReinterpretCast() const {
+        LocalTensor<C> other(addr_, size_bytes_, buffer_id_, static_cast<TPosition>(position_));
+        other.dp_set_shape(shape_);
+        return other;
+    }
+    template <typename U>
+    void SetAddrWithOffset(LocalTensor<U> &source, uint32_t offset) {
+        uint64_t skip = dp_bytes_of<U>(offset);
+        addr_ = reinterpret_cast<uint8_t *>(source.GetPhyAddr()) + skip;
+        uint32_t left = source.GetLength();
+        size_bytes_ = skip < left ? static_cast<uint32_t>(left - skip) : 0;
+        buffer_id_ = source.dp_buffer_id();
+        position_ = static_cast<uint8_t>(source.GetPosition());
+    }
+    /* Deprecated: points the tensor at a byte offset of its position's memory. */
+    void InitBuffer(uint32_t buffer_offset, uint32_t buffer_bytes, dp_loc loc = dp_loc::current()) {
+        addr_ = static_cast<uint8_t *>(dp_local_address(dp_space(), buffer_offset, buffer_bytes, loc));
+        size_bytes_ = buffer_bytes;
+        buffer_id_ = 0;
+    }
+
+    void SetUserTag(int32_t tag) { dp_buffer_tag_set(buffer_id_, tag); }
+    int32_t GetUserTag() const { return dp_buffer_tag(buffer_id_); }
+
+    /* Shapes live until the block ends, so that a tensor stays a small handle. */
+    void SetShapeInfo(const ShapeInfo &info, dp_loc loc = dp_loc::current()) {
+        shape_ = ::new (dp_block_alloc(sizeof(ShapeInfo), loc)) ShapeInfo(info);
+    }
+    ShapeInfo GetShapeInfo() const { return shape_ ? *shape_ : ShapeInfo(); }
+    void dp_set_shape(const ShapeInfo *shape) { shape_ = shape; }
+
+#define DP_TENSOR_OPERATOR(sign, op, cmp)                                                                             \
+    dp_tensor_expression<T, op, cmp> operator sign(const LocalTensor &other) const { return {*this, other}; }
+    DP_TENSOR_OPERATOR(+, DP_OP_ADD, -1)
+    DP_TENSOR_OPERATOR(-, DP_OP_SUB, -1)
+    DP_TENSOR_OPERATOR(*, DP_OP_MUL, -1)
+    DP_TENSOR_OPERATOR(/, DP_OP_DIV, -1)
+    DP_TENSOR_OPERATOR(&, DP_OP_AND, -1)
+    DP_TENSOR_OPERATOR(|, DP_OP_OR, -1)
+    DP_TENSOR_OPERATOR(<, DP_OP_COMPARE, int(CMPMODE::LT))
+    DP_TENSOR_OPERATOR(>, DP_OP_COMPARE, int(CMPMODE::GT))
+    DP_TENSOR_OPERATOR(==, DP_OP_COMPARE, int(CMPMODE::EQ))
+    DP_TENSOR_OPERATOR(<=, DP_OP_COMPARE, int(CMPMODE::LE))
+    DP_TENSOR_OPERATOR(>=, DP_OP_COMPARE, int(CMPMODE::GE))
+    DP_TENSOR_OPERATOR(!=, DP_OP_COMPARE, int(CMPMODE::NE))
+#undef DP_TENSOR_OPERATOR
+
+    /* operator= cannot carry a location as a default argument: reports name the operand, not the line. */
+    template <typename U, dp_op Op, int Cmp>
+    void operator=(const dp_tensor_expression<U, Op, Cmp> &expression) {
+        dp_insn insn = {};
+        insn.op = Op;
+        insn.mask_kind = DP_MASK_COUNT;
+        insn.n_operands = 3;
+        insn.repeat = 1;
+        insn.mask[0] = GetSize();
+        insn.operand[0] = dp_operand_of();
+        insn.operand[1] = expression.a.dp_operand_of();
+        insn.operand[2] = expression.b.dp_operand_of();
+        if (Cmp >= 0)
+            insn.u.vec.cmp_mode = static_cast<uint8_t>(Cmp);
+        dp_issue(&insn);
+    }
+
+private:
+    dp_operand element(uint64_t index) const {
+        uint64_t skip = std::is_same<PrimType, int4b_t>::value ? index / 2 : index * sizeof(PrimType);
+        return dp_make_operand(addr_ + skip, skip < size_bytes_ ? size_bytes_ - skip : 0, buffer_id_, 1, 8,
+                               dp_dtype_of<T>(), dp_space());
+    }
+
+    uint8_t *addr_ = nullptr;
+    uint32_t size_bytes_ = 0;
+    uint32_t buffer_id_ = 0;
+    const ShapeInfo *shape_ = nullptr;
+    uint8_t position_ = static_cast<uint8_t>(TPosition::VECCALC);
+};
+
+template <typename T>
+class GlobalTensor {
+public:
+    using PrimType = dp_prim_t<T>;
+
+    GlobalTensor() = default;
+
+    /* size: elements; 0 = unknown, then only the device allocation bounds accesses. */
+    void SetGlobalBuffer(PrimType *buffer, uint64_t size = 0) {
+        addr_ = reinterpret_cast<uint8_t *>(buffer);
+        size_ = size;
+    }
+
+    dp_operand dp_operand_of(unsigned blk_stride = 1, unsigned rep_stride = 8) const {
+        return dp_make_operand(addr_, dp_bytes_of<T>(size_), 0, blk_stride, rep_stride, dp_dtype_of<T>(), DP_SPACE_GM);
+    }
+
+    GlobalTensor operator[](uint64_t offset) const {
+        GlobalTensor part = *this;
+        part.addr_ += dp_bytes_of<T>(offset);
+        part.size_ = offset < size_ ? size_ - offset : 0;
+        return part;
+    }
+    PrimType GetValue(uint64_t offset, dp_loc loc = dp_loc::current()) const {
+        return dp_scalar_load<PrimType>(element(offset), offset, loc);
+    }
+    void SetValue(uint64_t offset, PrimType value, dp_loc loc = dp_loc::current()) {
+        dp_scalar_store<PrimType>(element(offset), offset, value, loc);
+    }
+    PrimType &operator()(uint64_t offset, dp_loc loc = dp_loc::current()) const {
+        static_assert(!std::is_same<PrimType, int4b_t>::value, "a 4-bit element has no address: use GetValue and SetValue");
+        dp_operand o = element(offset);
+        dp_scalar_reference(&o, sizeof(PrimType), loc);
+        return *static_cast<PrimType *>(o.addr);
+    }
+    PrimType *GetPhyAddr() const { return reinterpret_cast<PrimType *>(addr_); }
+    PrimType *GetPhyAddr(uint64_t offset) const {
+        return reinterpret_cast<PrimType *>(addr_ + dp_bytes_of<T>(offset));
+    }
+    uint64_t GetSize() const { return size_; }
+
+    void SetShapeInfo(const ShapeInfo &info, dp_loc loc = dp_loc::current()) {
+        shape_ = ::new (dp_block_alloc(sizeof(ShapeInfo), loc)) ShapeInfo(info);
+    }
+    ShapeInfo GetShapeInfo() const { return shape_ ? *shape_ : ShapeInfo(); }
+
+    /* There is no L2 policy to choose on a CPU: the hint is accepted and has no effect. */
+    template <CacheRwMode Rw = CacheRwMode::RW>
+    void SetL2CacheHint(CacheMode) {}
+
+private:
+    dp_operand element(uint64_t index) const {
+        uint64_t skip = std::is_same<PrimType, int4b_t>::value ? index / 2 : index * sizeof(PrimType);
+        uint64_t left = index < size_ ? dp_bytes_of<T>(size_ - index) : 0;
+        return dp_make_operand(addr_ + skip, left, 0, 1, 8, dp_dtype_of<T>(), DP_SPACE_GM);
+    }
+
+    uint8_t *addr_ = nullptr;
+    uint64_t size_ = 0;
+    const ShapeInfo *shape_ = nullptr;
+};
+
+} // namespace AscendC
+
+#endif

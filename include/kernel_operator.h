@@ -1,0 +1,61 @@
+/*
+ * kernel_operator.h - the Ascend C kernel language on a CPU: the one header kernel code includes.
+ */
+#ifndef DOPPEL_KERNEL_OPERATOR_H
+#define DOPPEL_KERNEL_OPERATOR_H
+
+#include "ascendc/tensor.h"
+
+#if __has_include("ascendc/queue.h")
+#include "ascendc/queue.h"
+#endif
+#if __has_include("ascendc/core_state.h")
+#include "ascendc/core_state.h"
+#endif
+#if __has_include("ascendc/sync.h")
+#include "ascendc/sync.h"
+#endif
+#if __has_include("ascendc/sync_core.h")
+#include "ascendc/sync_core.h"
+#endif
+#if __has_include("ascendc/data_copy.h")
+#include "ascendc/data_copy.h"
+#endif
+#if __has_include("ascendc/vector_binary.h")
+#include "ascendc/vector_binary.h"
+#endif
+#if __has_include("ascendc/vector_unary.h")
+#include "ascendc/vector_unary.h"
+#endif
+#if __has_include("ascendc/vector_scalar.h")
+#include "ascendc/vector_scalar.h"
+#endif
+#if __has_include("ascendc/vector_ternary.h")
+#include "ascendc/vector_ternary.h"
+#endif
+#if __has_include("ascendc/vector_cast.h")
+#include "ascendc/vector_cast.h"
+#endif
+#if __has_include("ascendc/vector_compare.h")
+#include "ascendc/vector_compare.h"
+#endif
+#if __has_include("ascendc/vector_select.h")
+#include "ascendc/vector_select.h"
+#endif
+#if __has_include("ascendc/vector_fill.h")
+#include "ascendc/vector_fill.h"
+#endif
+#if __has_include("ascendc/vector_reduce.h")
+#include "ascendc/vector_reduce.h"
+#endif
+#if __has_include("ascendc/gather.h")
+#include "ascendc/gather.h"
+#endif
+#if __has_include("ascendc/sort.h")
+#include "ascendc/sort.h"
+#endif
+#if __has_include("ascendc/layout.h")
+#include "ascendc/layout.h"
+#endif
+
+#endif
