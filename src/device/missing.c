@@ -9,17 +9,6 @@
         (void)core, (void)insn, (void)visit, (void)context;                                                            \
     }
 
-DP_MISSING(unary)
-DP_MISSING(scalar)
-DP_MISSING(ternary)
-DP_MISSING(axpy)
-DP_MISSING(cast)
-DP_MISSING(width2)
-DP_MISSING(compare)
-DP_MISSING(select)
-DP_MISSING(fill)
-DP_MISSING(vcopy)
-DP_MISSING(reduce)
 DP_MISSING(brcb)
 DP_MISSING(index)
 DP_MISSING(vpad)

@@ -1,8 +1,15 @@
 /* Executors of the lane-by-lane families BINARY, UNARY, SCALAR, TERNARY and AXPY. */
-#include "device/vector.h"
-#include "device/walk.h"
+#include <string.h>
 
-_Static_assert(DP_OP_SUB_RELU - DP_OP_ADD == DP_MATH_SUB_RELU - DP_MATH_ADD, "BINARY rows follow dp_math_binary");
+#include "device/vector.h"
+
+#define FOLLOWS(last, first, math_last, math_first)                                                                    \
+    _Static_assert((int)DP_OP_##last - (int)DP_OP_##first == (int)math_last - (int)math_first,                         \
+                   "rows of insn.def follow the order of math.h")
+FOLLOWS(SUB_RELU, ADD, DP_MATH_SUB_RELU, DP_MATH_ADD);
+FOLLOWS(NOT, ABS, DP_MATH_NOT, DP_MATH_ABS);
+FOLLOWS(SHIFT_RIGHT, ADDS, DP_MATH_SHIFT_RIGHT, DP_MATH_ADDS);
+FOLLOWS(FUSED_MUL_ADD_RELU, MUL_ADD_DST, DP_MATH_FUSED_MUL_ADD_RELU, DP_MATH_MUL_ADD_DST);
 
 void dp_fault_dtype(dp_core *core, const dp_insn *insn, uint32_t types) {
     char list[160];
@@ -10,30 +17,182 @@ void dp_fault_dtype(dp_core *core, const dp_insn *insn, uint32_t types) {
              dp_dtype_list(types, list, sizeof list));
 }
 
-typedef struct binary_run {
-    dp_binary_fn fn;
-} binary_run;
+void dp_fault_pair(dp_core *core, const dp_insn *insn, unsigned dst, unsigned src, const char *legal) {
+    dp_fault(core, insn, insn->loc, "%s to %s is not offered; legal are %s", dp_dtype_name(src), dp_dtype_name(dst), legal);
+}
 
-static void run_binary(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lanes) {
-    ((const binary_run *)context)->fn(at[0], at[1], at[2], lanes);
+/* ---- BINARY ---- */
+
+static void run_binary(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
+    (void)lane;
+    (*(const dp_binary_fn *)context)(at[0], at[1], at[2], lanes);
+}
+
+/* And, Or on 32-bit tensors exist in the count form only, as twice as many 16-bit lanes (same bits either way). */
+static bool is_wide_bits(const dp_insn *insn, unsigned dtype) {
+    return (insn->op == DP_OP_AND || insn->op == DP_OP_OR) && insn->mask_kind == DP_MASK_COUNT &&
+           (dtype == DP_I32 || dtype == DP_U32);
 }
 
 void dp_exec_binary(dp_core *core, dp_insn *insn) {
     unsigned dtype = insn->operand[0].dtype;
-    dp_binary_fn fn = dp_vector_offered(insn, dtype) ? core->math->binary[insn->op - DP_OP_ADD][dtype] : NULL;
-    if (DP_UNLIKELY(!fn))
+    if (DP_UNLIKELY(!dp_vector_offered(insn, dtype) && !is_wide_bits(insn, dtype)))
         dp_fault_dtype(core, insn, dp_insn_types(insn->op));
     dp_same_dtype(core, insn, 0, 3);
+    dp_binary_fn fn = core->math->binary[insn->op - DP_OP_ADD][dtype];
+    dp_need_loop(core, insn, fn != NULL);
     dp_walk walk;
-    if (!dp_walk_begin(core, insn, 0, 3, &walk))
+    if (DP_UNLIKELY(!dp_walk_begin(core, insn, &dp_walk_3, &walk)))
         return;
     if (DP_LIKELY(walk.dense)) {
         fn(walk.addr[0], walk.addr[1], walk.addr[2], dp_walk_lanes(&walk));
         return;
     }
-    dp_walk_run(&walk, run_binary, &(binary_run){fn});
+    dp_walk_run(&walk, run_binary, &fn);
 }
 
 void dp_visit_binary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
-    dp_walk_visit(core, insn, 0, 3, DP_WRITE, visit, context);
+    dp_walk_visit(core, insn, &dp_walk_3, DP_WRITE, visit, context);
+}
+
+/* ---- UNARY ---- */
+
+static void run_unary(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
+    (void)lane;
+    (*(const dp_unary_fn *)context)(at[0], at[1], lanes);
+}
+
+void dp_exec_unary(dp_core *core, dp_insn *insn) {
+    unsigned dtype = insn->operand[0].dtype;
+    if (DP_UNLIKELY(!dp_vector_offered(insn, dtype)))
+        dp_fault_dtype(core, insn, dp_insn_types(insn->op));
+    dp_same_dtype(core, insn, 0, 2);
+    dp_unary_fn fn = core->math->unary[insn->op - DP_OP_ABS][dtype];
+    dp_need_loop(core, insn, fn != NULL);
+    dp_walk walk;
+    if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
+        dp_walk_run(&walk, run_unary, &fn);
+}
+
+void dp_visit_unary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
+    dp_walk_visit(core, insn, &dp_walk_2, DP_WRITE, visit, context);
+}
+
+/* ---- SCALAR ---- */
+
+typedef struct scalar_run {
+    dp_scalar_fn fn;
+    const void *scalar;
+} scalar_run;
+
+static void run_scalar(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
+    (void)lane;
+    const scalar_run *run = context;
+    run->fn(at[0], at[1], run->scalar, lanes);
+}
+
+/* Shifts: the count comes in the element type, the loops want 31 bits and a rounding bit (u.vec.flag0). */
+static uint64_t shift_word(dp_core *core, const dp_insn *insn, unsigned dtype) {
+    int64_t count = dtype == DP_I16   ? (int16_t)insn->scalar_bits
+                    : dtype == DP_U16 ? (uint16_t)insn->scalar_bits
+                    : dtype == DP_I32 ? (int32_t)insn->scalar_bits
+                                      : (int64_t)(uint32_t)insn->scalar_bits;
+    if (DP_UNLIKELY(count < 0))
+        dp_fault(core, insn, insn->loc, "the shift count is %lld; it must not be negative", (long long)count);
+    bool rounds = insn->op == DP_OP_SHIFT_RIGHT && insn->u.vec.flag0;
+    return ((uint64_t)count > 0x7fffffffu ? 0x7fffffffu : (uint64_t)count) | (rounds ? 0x80000000u : 0);
+}
+
+void dp_exec_scalar(dp_core *core, dp_insn *insn) {
+    unsigned dtype = insn->operand[0].dtype;
+    if (DP_UNLIKELY(!dp_vector_offered(insn, dtype)))
+        dp_fault_dtype(core, insn, dp_insn_types(insn->op));
+    dp_same_dtype(core, insn, 0, 2);
+    bool shifts = insn->op == DP_OP_SHIFT_LEFT || insn->op == DP_OP_SHIFT_RIGHT;
+    uint64_t scalar = shifts ? shift_word(core, insn, dtype) : insn->scalar_bits;
+    scalar_run run = {core->math->scalar[insn->op - DP_OP_ADDS][dtype], &scalar};
+    dp_need_loop(core, insn, run.fn != NULL);
+    dp_walk walk;
+    if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
+        dp_walk_run(&walk, run_scalar, &run);
+}
+
+void dp_visit_scalar(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
+    dp_walk_visit(core, insn, &dp_walk_2, DP_WRITE, visit, context);
+}
+
+/* ---- TERNARY ---- */
+
+enum { CHUNK = 256 };
+
+typedef struct ternary_run {
+    dp_ternary_fn fn;
+    dp_cast_fn widen; /* half sources of a float destination; NULL: one type */
+} ternary_run;
+
+static void run_ternary(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
+    (void)lane;
+    const ternary_run *run = context;
+    if (!run->widen) {
+        run->fn(at[0], at[1], at[2], lanes);
+        return;
+    }
+    float a[CHUNK], b[CHUNK];
+    for (size_t i = 0; i < lanes; i += CHUNK) {
+        size_t n = lanes - i < CHUNK ? lanes - i : CHUNK;
+        run->widen(a, at[1] + 2 * i, n);
+        run->widen(b, at[2] + 2 * i, n);
+        run->fn(at[0] + 4 * i, a, b, n);
+    }
+}
+
+void dp_exec_ternary(dp_core *core, dp_insn *insn) {
+    unsigned dst = insn->operand[0].dtype, src = insn->operand[1].dtype;
+    if (DP_UNLIKELY(!dp_vector_offered(insn, dst)))
+        dp_fault_dtype(core, insn, dp_insn_types(insn->op));
+    dp_same_dtype(core, insn, 1, 3);
+    bool widens = dst == DP_F32 && src == DP_F16 && insn->op == DP_OP_MUL_ADD_DST;
+    if (DP_UNLIKELY(dst != src && !widens))
+        dp_fault_pair(core, insn, dst, src,
+                      insn->op == DP_OP_MUL_ADD_DST ? "half to half, float to float and half to float"
+                                                    : "half to half and float to float");
+    ternary_run run = {core->math->ternary[insn->op - DP_OP_MUL_ADD_DST][dst],
+                       widens ? core->math->cast[DP_F32][DP_F16][0] : NULL};
+    dp_need_loop(core, insn, run.fn && (run.widen || !widens));
+    dp_walk walk;
+    if (dp_walk_begin(core, insn, &dp_walk_3, &walk))
+        dp_walk_run(&walk, run_ternary, &run);
+}
+
+void dp_visit_ternary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
+    dp_walk_visit(core, insn, &dp_walk_3, DP_READ_WRITE, visit, context);
+}
+
+/* ---- AXPY: scalar_bits in the type of the source ---- */
+
+typedef struct axpy_run {
+    dp_axpy_fn fn;
+    const void *scalar;
+} axpy_run;
+
+static void run_axpy(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
+    (void)lane;
+    const axpy_run *run = context;
+    run->fn(at[0], at[1], run->scalar, lanes);
+}
+
+void dp_exec_axpy(dp_core *core, dp_insn *insn) {
+    unsigned dst = insn->operand[0].dtype, src = insn->operand[1].dtype;
+    bool legal = (dst == DP_F16 && src == DP_F16) || (dst == DP_F32 && (src == DP_F32 || src == DP_F16));
+    if (DP_UNLIKELY(!legal))
+        dp_fault_pair(core, insn, dst, src, "half to half, float to float and half to float");
+    axpy_run run = {core->math->axpy[dst][src], &insn->scalar_bits};
+    dp_need_loop(core, insn, run.fn != NULL);
+    dp_walk walk;
+    if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
+        dp_walk_run(&walk, run_axpy, &run);
+}
+
+void dp_visit_axpy(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
+    dp_walk_visit(core, insn, &dp_walk_2, DP_READ_WRITE, visit, context);
 }
