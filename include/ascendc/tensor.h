@@ -12,6 +12,7 @@
 #include "ascendc/params.h"
 #include "doppel/insn.h"
 #include "doppel/kernel_rt.h"
+#include "doppel/queue.h"
 
 namespace AscendC {
 

@@ -85,6 +85,7 @@ struct dp_core {
     void *observer_state; /* the observer's, between block_begin and block_end */
     uint8_t *dynamic_ub;  /* kernel.dynamic_ub_bytes of the launch, NULL if it asked for none */
     uint32_t local_top[DP_SPACE_COUNT]; /* lowest byte taken by address-space variables and dynamic UB */
+    uint32_t local_low[DP_SPACE_COUNT]; /* one past the highest byte a TPipe has handed out */
 };
 
 /* Memories of `chip` are reserved (not touched). NULL with a sentence when memory is exhausted. */

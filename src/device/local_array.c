@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/core.h"
 
@@ -28,6 +29,7 @@ static __attribute__((noinline, cold, noreturn)) void outside_kernel(dp_loc loc,
 void dp_local_block_begin(dp_core *core) {
     for (unsigned s = 0; s < DP_SPACE_COUNT; s++)
         core->local_top[s] = s == DP_SPACE_UB ? core->chip->ub_reserved_offset : core->chip->space_bytes[s];
+    memset(core->local_low, 0, sizeof core->local_low);
     const size_t bytes = core->launch ? round_up(core->launch->kernel.dynamic_ub_bytes, MIN_ALIGN) : 0;
     core->dynamic_ub = NULL;
     if (bytes != 0 && bytes <= core->local_top[DP_SPACE_UB]) {
@@ -42,13 +44,14 @@ void *dp_local_array_begin(dp_space space, size_t size_bytes, dp_loc loc) {
         outside_kernel(loc, "a variable in core memory");
     if (space <= DP_SPACE_GM || space >= DP_SPACE_COUNT)
         dp_fault(core, NULL, loc, "a variable is declared in memory number %u, which a core does not have", (unsigned)space);
-    const size_t top = core->local_top[space];
+    const size_t top = core->local_top[space], low = core->local_low[space];
+    const size_t left = top > low ? top - low : 0;
     const size_t taken = round_up(size_bytes, align_of(core, space));
-    if (size_bytes > top || taken > top)
+    if (size_bytes > left || taken > left)
         dp_fault(core, NULL, loc,
-                 "a variable of %zu bytes does not fit in %s: %zu of %u bytes are left beside the other variables; make it "
-                 "smaller or reuse one",
-                 size_bytes, dp_space_name(space), top, core->chip->space_bytes[space]);
+                 "a variable of %zu bytes does not fit in %s: %zu of %u bytes are left beside queues and other variables; make "
+                 "it smaller or reuse one",
+                 size_bytes, dp_space_name(space), left, core->chip->space_bytes[space]);
     core->local_top[space] = (uint32_t)(top - taken);
     return core->memory[space].base + core->local_top[space];
 }

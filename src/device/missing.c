@@ -24,9 +24,3 @@ DP_MISSING(copy_nz2nd)
 DP_MISSING(fill_space)
 DP_MISSING(scalar_mem)
 DP_MISSING(cross)
-DP_MISSING(queue)
-
-/* Without queues there is no state of theirs to make, keep or give back. Part of the queue family. */
-void dp_queue_block_begin(dp_core *core) { (void)core; }
-void dp_queue_block_end(dp_core *core, bool faulted) { (void)core, (void)faulted; }
-void dp_queue_destroy(dp_core *core) { (void)core; }
