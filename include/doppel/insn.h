@@ -63,6 +63,12 @@ typedef struct dp_nz2nd_params { /* Nz2NdParamsFull */
     uint32_t nd_num, n, d, src_matrix_stride, src_n_stride, dst_d_stride, dst_matrix_stride;
 } dp_nz2nd_params;
 
+/* TransDataTo5HD: row addresses of both sides. */
+typedef struct dp_row_list {
+    void *dst[16];
+    void *src[16];
+} dp_row_list;
+
 /* Flag, barrier and cross-core instructions. For DP_OP_BARRIER only src_pipe counts (DP_PIPE_ALL: every pipe). */
 typedef struct dp_sync_params {
     uint8_t src_pipe, dst_pipe;

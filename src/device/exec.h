@@ -12,7 +12,7 @@
 #include "device/gm.h"
 #include "math/math.h"
 
-/* Every family: F(enumerator suffix, function suffix). A family nobody has written yet is listed in missing.c. */
+/* Every family: F(enumerator suffix, function suffix). */
 #define DP_FAMILIES(F)                                                                                                 \
     F(BINARY, binary)                                                                                                  \
     F(UNARY, unary)                                                                                                    \
