@@ -29,6 +29,9 @@ DP_BEGIN_DECLS
 DP_API int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
                             const void *args, size_t args_bytes);
 
+/* Prints "<launching line>: error: launch of <name> failed (<status>): <reason>" on stderr. */
+DP_API void dp_launch_refused(const dp_kernel_info *info, int status);
+
 /*
  * Storage of an address-space qualified variable (`__ubuf__ float row[256];`) of the running block: size_bytes in that
  * memory of the core, aligned as its operands must be, taken from the memory's upper end. begin and end nest like the

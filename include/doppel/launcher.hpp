@@ -17,13 +17,9 @@
 #ifndef DOPPEL_LAUNCHER_HPP
 #define DOPPEL_LAUNCHER_HPP
 
-#include <cstdio>
 #include <type_traits>
-#include <utility>
 
 #include "doppel/launch.h"
-
-extern "C" const char *aclGetRecentErrMsg();
 
 namespace dp {
 
@@ -105,7 +101,7 @@ template <class Callee, class... P> struct launch_pack {
 };
 
 template <class Callee, class... P>
-void launch_now(const dp_kernel_info &info, const launch_config &config, Callee callee, const P &...args) {
+int launch_now(const dp_kernel_info &info, const launch_config &config, Callee callee, const P &...args) {
     static_assert((std::is_trivially_copyable<P>::value && ...),
                   "kernel arguments must be plain data (numbers, pointers, trivially copyable structs): they are copied "
                   "bytewise to the device");
@@ -119,11 +115,9 @@ void launch_now(const dp_kernel_info &info, const launch_config &config, Callee 
             p->args.call(p->callee);
         },
         &packed, sizeof packed);
-    if (status != 0) {
-        const char *reason = aclGetRecentErrMsg();
-        std::fprintf(stderr, "%s:%u: error: launch of %s failed (%d): %s\n", info.launch.file, info.launch.line, info.name,
-                     status, reason ? reason : "no reason was recorded");
-    }
+    if (status != 0)
+        dp_launch_refused(&info, status);
+    return status;
 }
 
 /* Launch of a kernel known by its function type. */
@@ -132,9 +126,12 @@ public:
     typed_launch(const dp_kernel_info &info, void (*kernel)(P...), const launch_config &config)
         : info_(info), kernel_(kernel), config_(config) {}
 
-    void operator()(P... args) const {
+    void operator()(P... args) const { run(args...); }
+
+    /* As the call, with the runtime's status. */
+    int run(P... args) const {
         static_assert((!std::is_reference<P>::value && ...), "kernel parameters must not be references");
-        launch_now(info_, config_, kernel_, static_cast<std::remove_cv_t<P>>(args)...);
+        return launch_now(info_, config_, kernel_, static_cast<std::remove_cv_t<P>>(args)...);
     }
 
 private:
@@ -202,5 +199,10 @@ template <class T> struct dynamic_ub_array {
 };
 
 } // namespace dp
+
+/* ascc puts the descriptions of the unit's kernels here. */
+#ifdef DOPPEL_ASCC
+__dp_ascc_prelude__
+#endif
 
 #endif
