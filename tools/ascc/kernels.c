@@ -9,13 +9,23 @@
 bool is_attribute_word(const tokens *t, int32_t i) {
     static const char *const words[] = {"__global__", "__aicore__", "__host__", "__host_aicore__", "__vector__", "__cube__",
                                         "__mix__", "__schedmode__", "__simd_vf__", "__simd_callee__", "__simt_vf__",
-                                        "__launch_bounds__", "__VEC_SCOPE__", "KERNEL_TASK_TYPE_DEFAULT",
-                                        "KERNEL_TASK_TYPE"};
+                                        "__launch_bounds__", "__VEC_SCOPE__", "__in_pipe__", "__out_pipe__", "__inout_pipe__",
+                                        "__sync_alias__", "__check_sync_alias__", "__sync_noalias__",
+                                        "KERNEL_TASK_TYPE_DEFAULT", "KERNEL_TASK_TYPE"};
     if (t->at[i].length < 8)
         return false;
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
         if (token_is_word(t, i, words[w]))
             return true;
+    return false;
+}
+
+bool attribute_has_arguments(const tokens *t, int32_t i) {
+    static const char *const words[] = {"__mix__", "__schedmode__", "__launch_bounds__", "__in_pipe__", "__out_pipe__",
+                                        "__inout_pipe__", "KERNEL_TASK_TYPE_DEFAULT", "KERNEL_TASK_TYPE"};
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
+        if (token_is_word(t, i, words[w]))
+            return token_is(t, i + 1, '(') && t->at[i + 1].match > i;
     return false;
 }
 
@@ -156,11 +166,6 @@ static void read_template_head(const tokens *t, int32_t open, int32_t close, ker
     k->required_template_args = is_pack ? -1 : required;
 }
 
-static bool has_words_with_arguments(const tokens *t, int32_t i) {
-    return token_is_word(t, i, "__mix__") || token_is_word(t, i, "__schedmode__") || token_is_word(t, i, "__launch_bounds__") ||
-           token_is_word(t, i, "__attribute__") || token_is_word(t, i, "alignas");
-}
-
 /* Reads the words before the name; returns the name's token, -1 if there is none, 0-based past specialisations as -2. */
 static int32_t read_specifiers(unit *u, int32_t begin, kernel *k, bool *out_c_linkage) {
     const tokens *t = &u->tokens;
@@ -179,7 +184,8 @@ static int32_t read_specifiers(unit *u, int32_t begin, kernel *k, bool *out_c_li
             k->is_internal = true;
         } else if (token_is_word(t, i, "__cube__") || token_is_word(t, i, "__vector__")) {
             set_mix(u, i, token_is_word(t, i, "__cube__") ? DP_MIX_AIC : DP_MIX_AIV, &k->core_mix);
-        } else if (has_words_with_arguments(t, i)) {
+        } else if (attribute_has_arguments(t, i) || token_is_word(t, i, "__attribute__") || token_is_word(t, i, "alignas") ||
+                   token_is_word(t, i, "__mix__")) {
             if (token_is_word(t, i, "__mix__"))
                 set_mix(u, i, mix_of_counts(u, i), &k->core_mix);
             if (token_is_word(t, i, "__schedmode__"))

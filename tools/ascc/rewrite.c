@@ -103,11 +103,7 @@ static void blank_words(unit *u) {
             if (t->text[t->at[i].start] != '_' && t->text[t->at[i].start] != 'K')
                 continue;
             if (is_attribute_word(t, i)) {
-                const bool call = token_is(t, i + 1, '(') && t->at[i + 1].match > i &&
-                                  (token_is_word(t, i, "__mix__") || token_is_word(t, i, "__schedmode__") ||
-                                   token_is_word(t, i, "__launch_bounds__") || token_is_word(t, i, "KERNEL_TASK_TYPE") ||
-                                   token_is_word(t, i, "KERNEL_TASK_TYPE_DEFAULT"));
-                edit_blank(u, i, call ? t->at[i + 1].match + 1 : i + 1);
+                edit_blank(u, i, attribute_has_arguments(t, i) ? t->at[i + 1].match + 1 : i + 1);
             } else if (token_is_word(t, i, "__dp_ascc_prelude__")) {
                 u->prelude = i;
             }

@@ -59,6 +59,8 @@ void kernels_collect(unit *u);
 const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name);
 void kernels_write_prelude(unit *u, text *out);
 bool is_attribute_word(const tokens *t, int32_t i);
+/* `__mix__(1, 2)` and alike: the word at i is followed by arguments that belong to it. */
+bool attribute_has_arguments(const tokens *t, int32_t i);
 bool is_builtin_type_word(const tokens *t, int32_t i);
 
 /* c_kernels.c: what kernels and launches become in C, and the host entry points of ascendc_library. */
