@@ -40,8 +40,21 @@ struct dp_identity {
 template <typename T>
 using dp_identity_t = typename dp_identity<T>::type;
 
+/* Field by field in place: copying a finished operand would stall on its narrow stores. */
+template <typename T>
+inline void dp_set_operand(dp_operand &operand, const LocalTensor<T> &tensor, unsigned blk_stride, unsigned rep_stride) {
+    operand.addr = const_cast<void *>(static_cast<const void *>(tensor.GetPhyAddr()));
+    operand.size_bytes = tensor.GetLength();
+    operand.buffer_id = tensor.dp_buffer_id();
+    operand.block_stride = static_cast<uint16_t>(blk_stride);
+    operand.repeat_stride = static_cast<uint16_t>(rep_stride);
+    operand.dtype = dp_dtype_of<T>();
+    operand.space = tensor.dp_space();
+}
+
 inline dp_insn dp_vector_insn(dp_op op, unsigned n_operands, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = static_cast<uint16_t>(op);
     insn.n_operands = static_cast<uint8_t>(n_operands);
     insn.loc = loc;
@@ -69,17 +82,17 @@ template <typename T, typename U, typename V>
 inline dp_insn dp_binary_insn(dp_op op, const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1,
                               const BinaryRepeatParams &p, dp_loc loc) {
     dp_insn insn = dp_vector_insn(op, 3, loc);
-    insn.operand[0] = dst.dp_operand_of(p.dstBlkStride, p.dstRepStride);
-    insn.operand[1] = src0.dp_operand_of(p.src0BlkStride, p.src0RepStride);
-    insn.operand[2] = src1.dp_operand_of(p.src1BlkStride, p.src1RepStride);
+    dp_set_operand(insn.operand[0], dst, p.dstBlkStride, p.dstRepStride);
+    dp_set_operand(insn.operand[1], src0, p.src0BlkStride, p.src0RepStride);
+    dp_set_operand(insn.operand[2], src1, p.src1BlkStride, p.src1RepStride);
     return insn;
 }
 template <typename T, typename U>
 inline dp_insn dp_unary_insn(dp_op op, const LocalTensor<T> &dst, const LocalTensor<U> &src, const UnaryRepeatParams &p,
                              dp_loc loc) {
     dp_insn insn = dp_vector_insn(op, 2, loc);
-    insn.operand[0] = dst.dp_operand_of(p.dstBlkStride, p.dstRepStride);
-    insn.operand[1] = src.dp_operand_of(p.srcBlkStride, p.srcRepStride);
+    dp_set_operand(insn.operand[0], dst, p.dstBlkStride, p.dstRepStride);
+    dp_set_operand(insn.operand[1], src, p.srcBlkStride, p.srcRepStride);
     return insn;
 }
 

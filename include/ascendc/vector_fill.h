@@ -14,7 +14,7 @@ inline dp_insn dp_fill_insn(const LocalTensor<T> &dst, const dp_prim_t<T> &scala
                             dp_loc loc) {
     DP_CHECK_FILL("Duplicate", DP_OP_DUPLICATE);
     dp_insn insn = dp_vector_insn(DP_OP_DUPLICATE, 1, loc);
-    insn.operand[0] = dst.dp_operand_of(blk_stride, rep_stride);
+    dp_set_operand(insn.operand[0], dst, blk_stride, rep_stride);
     insn.scalar_bits = dp_scalar_bits(scalar);
     return insn;
 }
@@ -47,8 +47,8 @@ template <typename T>
 inline dp_insn dp_copy_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src, const CopyRepeatParams &p, dp_loc loc) {
     DP_CHECK_FILL("Copy", DP_OP_VCOPY);
     dp_insn insn = dp_vector_insn(DP_OP_VCOPY, 2, loc);
-    insn.operand[0] = dst.dp_operand_of(p.dstStride, p.dstRepeatSize);
-    insn.operand[1] = src.dp_operand_of(p.srcStride, p.srcRepeatSize);
+    dp_set_operand(insn.operand[0], dst, p.dstStride, p.dstRepeatSize);
+    dp_set_operand(insn.operand[1], src, p.srcStride, p.srcRepeatSize);
     return insn;
 }
 

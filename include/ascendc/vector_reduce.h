@@ -16,8 +16,8 @@ inline dp_insn dp_reduce_insn(dp_op op, const LocalTensor<T> &dst, const LocalTe
     static_assert(dp_is<T>(DP_F16) || dp_is<T>(DP_F32),
                   "reductions: this element type is not offered; use half or float (cast other types first)");
     dp_insn insn = dp_vector_insn(op, 2, loc);
-    insn.operand[0] = dst.dp_operand_of(1, static_cast<unsigned>(dst_rep));
-    insn.operand[1] = src.dp_operand_of(static_cast<unsigned>(src_blk), static_cast<unsigned>(src_rep));
+    dp_set_operand(insn.operand[0], dst, 1, static_cast<unsigned>(dst_rep));
+    dp_set_operand(insn.operand[1], src, static_cast<unsigned>(src_blk), static_cast<unsigned>(src_rep));
     return insn;
 }
 
@@ -90,7 +90,7 @@ inline dp_insn dp_running_insn(dp_op op, const LocalTensor<T> &dst, const LocalT
                                int32_t src_rep, bool cal_index, dp_loc loc) {
     dp_insn insn = dp_reduce_insn(op, dst, src, 1, 1, src_rep, loc);
     insn.n_operands = 3;
-    insn.operand[2] = work.dp_operand_of();
+    dp_set_operand(insn.operand[2], work, 1, 8);
     insn.u.vec.cal_index = cal_index;
     return insn;
 }

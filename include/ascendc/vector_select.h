@@ -14,11 +14,11 @@ inline dp_insn dp_select_insn(const LocalTensor<T> &dst, const LocalTensor<U> &s
     static_assert(dp_is<U>(DP_U8) || dp_is<U>(DP_U16) || dp_is<U>(DP_U32) || dp_is<U>(DP_U64) || dp_is<U>(DP_I8),
                   "Select: the selection mask holds bits; use uint8_t, uint16_t, uint32_t or uint64_t");
     dp_insn insn = dp_vector_insn(DP_OP_SELECT, src1 ? 4 : 3, loc);
-    insn.operand[0] = dst.dp_operand_of(p.dstBlkStride, p.dstRepStride);
-    insn.operand[1] = sel_mask.dp_operand_of(1, 8);
-    insn.operand[2] = src0.dp_operand_of(p.src0BlkStride, p.src0RepStride);
+    dp_set_operand(insn.operand[0], dst, p.dstBlkStride, p.dstRepStride);
+    dp_set_operand(insn.operand[1], sel_mask, 1, 8);
+    dp_set_operand(insn.operand[2], src0, p.src0BlkStride, p.src0RepStride);
     if (src1)
-        insn.operand[3] = src1->dp_operand_of(p.src1BlkStride, p.src1RepStride);
+        dp_set_operand(insn.operand[3], *src1, p.src1BlkStride, p.src1RepStride);
     insn.u.vec.sel_mode = static_cast<uint8_t>(mode);
     return insn;
 }

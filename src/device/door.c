@@ -40,7 +40,7 @@ static const dp_visit_fn visit_of[DP_FAMILY_COUNT] = {
 #undef DP_FAMILY_ROW
 };
 
-static const uint32_t types_of[DP_OP_COUNT] = {
+const uint32_t dp_insn_type_sets[DP_OP_COUNT] = {
 #define DP_INSN_TYPES(op, types) [DP_OP_##op] = (types),
 #include "doppel/insn_types.def"
 #undef DP_INSN_TYPES
@@ -92,7 +92,6 @@ void dp_issue(dp_insn *insn) {
 dp_family dp_insn_family(unsigned op) { return (dp_family)rows[op].family; }
 const char *dp_insn_name(unsigned op) { return op < DP_OP_COUNT ? rows[op].name : "unknown instruction"; }
 const char *dp_insn_cost_row(unsigned op) { return op < DP_OP_COUNT ? rows[op].cost : "scalar"; }
-uint32_t dp_insn_types(unsigned op) { return op < DP_OP_COUNT ? types_of[op] : 0; }
 
 void dp_insn_visit(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     if (insn->op < DP_OP_COUNT)

@@ -116,7 +116,8 @@ static inline unsigned dp_operand_bytes(const dp_insn *insn, unsigned k) {
     return bits < 8 ? 1 : bits / 8;
 }
 
-/* Element types an instruction is offered for (bit = dtype), 0 when insn_types.def has no row. */
-uint32_t dp_insn_types(unsigned op);
+/* Element types an instruction is offered for (bit = dtype), 0 when insn_types.def has no row. op below DP_OP_COUNT. */
+extern const uint32_t dp_insn_type_sets[DP_OP_COUNT];
+static inline uint32_t dp_insn_types(unsigned op) { return dp_insn_type_sets[op]; }
 
 #endif

@@ -41,14 +41,14 @@ void dp_exec_binary(dp_core *core, dp_insn *insn) {
     dp_same_dtype(core, insn, 0, 3);
     dp_binary_fn fn = core->math->binary[insn->op - DP_OP_ADD][dtype];
     dp_need_loop(core, insn, fn != NULL);
-    dp_walk walk;
-    if (DP_UNLIKELY(!dp_walk_begin(core, insn, &dp_walk_3, &walk)))
-        return;
-    if (DP_LIKELY(walk.dense)) {
-        fn(walk.addr[0], walk.addr[1], walk.addr[2], dp_walk_lanes(&walk));
+    size_t n = dp_walk_contiguous(core, insn, 3);
+    if (DP_LIKELY(n)) {
+        fn(insn->operand[0].addr, insn->operand[1].addr, insn->operand[2].addr, n);
         return;
     }
-    dp_walk_run(&walk, run_binary, &fn);
+    dp_walk walk;
+    if (dp_walk_begin(core, insn, &dp_walk_3, &walk))
+        dp_walk_run(&walk, run_binary, &fn);
 }
 
 void dp_visit_binary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
@@ -69,6 +69,11 @@ void dp_exec_unary(dp_core *core, dp_insn *insn) {
     dp_same_dtype(core, insn, 0, 2);
     dp_unary_fn fn = core->math->unary[insn->op - DP_OP_ABS][dtype];
     dp_need_loop(core, insn, fn != NULL);
+    size_t n = dp_walk_contiguous(core, insn, 2);
+    if (DP_LIKELY(n)) {
+        fn(insn->operand[0].addr, insn->operand[1].addr, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, run_unary, &fn);
@@ -112,6 +117,11 @@ void dp_exec_scalar(dp_core *core, dp_insn *insn) {
     uint64_t scalar = shifts ? shift_word(core, insn, dtype) : insn->scalar_bits;
     scalar_run run = {core->math->scalar[insn->op - DP_OP_ADDS][dtype], &scalar};
     dp_need_loop(core, insn, run.fn != NULL);
+    size_t n = dp_walk_contiguous(core, insn, 2);
+    if (DP_LIKELY(n)) {
+        run.fn(insn->operand[0].addr, insn->operand[1].addr, &scalar, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, run_scalar, &run);

@@ -84,6 +84,11 @@ static void exec_plain_cast(dp_core *core, dp_insn *insn) {
     bool scaled = src == DP_I32 && dst == DP_F16;
     cast_run run = {core->math, scaled ? NULL : core->math->cast[dst][src][mode], dp_f32_from_bits((uint32_t)core->deq_scale)};
     dp_need_loop(core, insn, run.fn || (scaled && core->math->cast[DP_F16][DP_F32][NONE]));
+    size_t n = scaled ? 0 : dp_walk_contiguous(core, insn, 2);
+    if (DP_LIKELY(n)) {
+        run.fn(insn->operand[0].addr, insn->operand[1].addr, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, scaled ? run_cast_scaled : run_cast, &run);

@@ -20,6 +20,11 @@ void dp_exec_fill(dp_core *core, dp_insn *insn) {
         dp_fault_dtype(core, insn, dp_insn_types(insn->op));
     fill_run run = {core->math->fill[dtype], &insn->scalar_bits};
     dp_need_loop(core, insn, run.fn != NULL);
+    size_t n = dp_walk_contiguous(core, insn, 1);
+    if (DP_LIKELY(n)) {
+        run.fn(insn->operand[0].addr, &insn->scalar_bits, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_1, &walk))
         dp_walk_run(&walk, run_fill, &run);

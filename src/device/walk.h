@@ -10,7 +10,7 @@
 
 #include "device/exec.h"
 
-enum { DP_WALK_OPERANDS = 4, DP_WALK_SPAN_BYTES = 512 };
+enum { DP_WALK_OPERANDS = 4, DP_WALK_SPAN_BYTES = 512, DP_WALK_MAX_LANES = 1 << 22 };
 
 /* Operands of an instruction that are walked lane by lane. Place p of the walk is operand which[p]. */
 typedef struct dp_walk_set {
@@ -49,6 +49,55 @@ unsigned dp_walk_widest(const dp_insn *insn, const dp_walk_set *set);
 /* Footprint of a lane-by-lane instruction: the destination (if in the set) with mode0, the others read. */
 void dp_walk_visit(const dp_core *core, const dp_insn *insn, const dp_walk_set *set, unsigned mode0, dp_access_fn visit,
                    void *context);
+
+/*
+ * The short way for the commonest case: operands 0..count-1 in UB, every lane selected, contiguous, no partial overlap.
+ * Number of lanes after the mask was left as the form leaves it; 0: not that case (or illegal), take dp_walk_begin.
+ */
+static inline size_t dp_walk_contiguous(dp_core *core, const dp_insn *insn, unsigned count) {
+    unsigned bits[DP_WALK_OPERANDS], widest = 8;
+    for (unsigned k = 0; k < count; k++) {
+        bits[k] = dp_dtype_bits(insn->operand[k].dtype);
+        widest = bits[k] > widest ? bits[k] : widest;
+    }
+    uint32_t per_repeat = DP_REPEAT_BYTES * 8 / widest;
+    size_t n = insn->mask[0];
+    if (insn->mask_kind != DP_MASK_COUNT) {
+        bool all = insn->mask_kind == DP_MASK_LEADING ? n >= per_repeat
+                   : insn->mask_kind == DP_MASK_BITS  ? n == ~0ull && (widest > 16 || insn->mask[1] == ~0ull)
+                                                      : false;
+        if (!all || core->counter_mode || insn->repeat > 255)
+            return 0;
+        for (unsigned k = 0; k < count; k++)
+            all = all && insn->operand[k].block_stride == 1 && insn->operand[k].repeat_stride == 8 * bits[k] / widest;
+        if (!all)
+            return 0;
+        n = (size_t)insn->repeat * per_repeat;
+    } else if (n > DP_WALK_MAX_LANES) {
+        return 0;
+    }
+    const dp_core_memory *ub = &core->memory[DP_SPACE_UB];
+    uintptr_t dst = (uintptr_t)insn->operand[0].addr;
+    size_t dst_bytes = n * bits[0] / 8;
+    bool odd = false;
+    for (unsigned k = 0; k < count; k++) {
+        const dp_operand *operand = &insn->operand[k];
+        uintptr_t addr = (uintptr_t)operand->addr;
+        uint64_t offset = addr - (uintptr_t)ub->base, bytes = n * bits[k] / 8; /* a wrapped offset fails the next test */
+        odd = odd || operand->space != DP_SPACE_UB || bits[k] < 8 || offset > ub->size_bytes ||
+              offset + bytes > ub->size_bytes || (offset & (DP_BLOCK_BYTES - 1)) ||
+              (operand->size_bytes && bytes > operand->size_bytes) ||
+              (k && addr < dst + dst_bytes && dst < addr + bytes && (addr != dst || bits[k] != bits[0]));
+    }
+    if (odd)
+        return 0;
+    if (insn->mask_kind == DP_MASK_COUNT)
+        core->counter_mode = 0;
+    core->mask[0] = core->mask[1] = ~0ull;
+    if (insn->mask_kind == DP_MASK_BITS)
+        core->mask[1] = insn->mask[1];
+    return n;
+}
 
 /* The usual sets. */
 extern const dp_walk_set dp_walk_1, dp_walk_2, dp_walk_3; /* operands 0..0, 0..1, 0..2 */
