@@ -1,8 +1,8 @@
 /*
  * math.h - the table of contiguous vector loops, one entry per operation and element type, NULL where a type is not offered.
  *
- * All functions work on n elements, accept any n including 0 and any alignment. The destination may equal a source (same
- * address); partial overlap is not supported. half and bfloat16 results are rounded to nearest even after every operation.
+ * All functions work on n elements, accept any n including 0; elements need their natural alignment only.
+ * The destination may equal a source (same address) when its elements are not wider than the source's; partial overlap is not supported. half and bfloat16 results are rounded to nearest even after every operation.
  */
 #ifndef DOPPEL_MATH_MATH_H
 #define DOPPEL_MATH_MATH_H
@@ -41,7 +41,9 @@ typedef enum dp_math_scalar { DP_MATH_ADDS, DP_MATH_MULS, DP_MATH_MAXS, DP_MATH_
 typedef enum dp_math_ternary { DP_MATH_MUL_ADD_DST, /* dst = a*b + dst */ DP_MATH_FUSED_MUL_ADD, /* dst = a*dst + b */
     DP_MATH_FUSED_MUL_ADD_RELU, DP_MATH_TERNARY_COUNT } dp_math_ternary;
 /* Numbers of the face's CMPMODE: LT GT EQ LE GE NE; of RoundMode: NONE RINT FLOOR CEIL ROUND TRUNC ODD. */
-enum { DP_CMP_COUNT = 6, DP_ROUND_COUNT = 7 };
+typedef enum dp_cmp { DP_CMP_LT, DP_CMP_GT, DP_CMP_EQ, DP_CMP_LE, DP_CMP_GE, DP_CMP_NE, DP_CMP_COUNT } dp_cmp;
+typedef enum dp_round { DP_ROUND_NONE, DP_ROUND_RINT, DP_ROUND_FLOOR, DP_ROUND_CEIL, DP_ROUND_ROUND, DP_ROUND_TRUNC,
+    DP_ROUND_ODD, DP_ROUND_COUNT } dp_round;
 
 typedef enum dp_math_atomic { DP_MATH_ATOMIC_ADD, DP_MATH_ATOMIC_MAX, DP_MATH_ATOMIC_MIN, DP_MATH_ATOMIC_COUNT } dp_math_atomic;
 
@@ -84,5 +86,11 @@ typedef struct dp_math {
 const dp_math *dp_math_table(dp_isa isa);
 /* Table of the rung in force. */
 const dp_math *dp_math_current(void);
+
+/*
+ * Whether the kernel language documents this conversion with this mode for dav-2201. The table offers more (every mode of
+ * every pair it has, for operators and other chips); a kernel's Cast is checked with this.
+ */
+bool dp_cast_documented(dp_dtype destination, dp_dtype source, unsigned round_mode);
 
 #endif

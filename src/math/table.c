@@ -1,16 +1,17 @@
 /* table.c - builds the table of every rung once. */
-#include "math/math.h"
+#include "math/fill.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #define DP_MATH_FILL_ALL(rung)                                                                                         \
-    void dp_math_fill_elementwise_##rung(dp_math *table);                                                              \
-    void dp_math_fill_integer_##rung(dp_math *table);                                                                  \
-    void dp_math_fill_move_##rung(dp_math *table);                                                                     \
     static void fill_##rung(dp_math *table) {                                                                          \
         dp_math_fill_elementwise_##rung(table);                                                                        \
+        dp_math_fill_transcendental_##rung(table);                                                                     \
         dp_math_fill_integer_##rung(table);                                                                            \
+        dp_math_fill_cast_##rung(table);                                                                               \
+        dp_math_fill_compare_##rung(table);                                                                            \
+        dp_math_fill_reduce_##rung(table);                                                                             \
         dp_math_fill_move_##rung(table);                                                                               \
     }
 
@@ -26,6 +27,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void build(void) {
     fill_generic(&tables[DP_ISA_GENERIC]);
+    dp_math_fill_cast_wide_generic(&tables[DP_ISA_GENERIC]);
+    dp_math_fill_atomic_generic(&tables[DP_ISA_GENERIC]);
     tables[DP_ISA_AVX2] = tables[DP_ISA_AVX512] = tables[DP_ISA_GENERIC];
 #if defined(DP_MATH_HAVE_X86)
     if (dp_cpu_best_isa() >= DP_ISA_AVX2) {
@@ -46,4 +49,43 @@ const dp_math *dp_math_table(dp_isa isa) {
 const dp_math *dp_math_current(void) {
     pthread_once(&once, build);
     return in_force;
+}
+
+/* Bits of the modes NONE, RINT, FLOOR, CEIL, ROUND, TRUNC, ODD. */
+enum { NONE = 1, FIVE = 0x3e, ODD = 0x40 };
+static const struct {
+    uint8_t source, destination, modes;
+} documented[] = {
+    {DP_F16, DP_F32, NONE},
+    {DP_F16, DP_I32, FIVE},
+    {DP_F16, DP_I16, FIVE},
+    {DP_F16, DP_I8, FIVE | NONE},
+    {DP_F16, DP_U8, FIVE | NONE},
+    {DP_F16, DP_I4, FIVE | NONE},
+    {DP_F32, DP_F16, FIVE | ODD | NONE},
+    {DP_F32, DP_BF16, FIVE},
+    {DP_F32, DP_I16, FIVE},
+    {DP_F32, DP_I32, FIVE},
+    {DP_F32, DP_I64, FIVE},
+    {DP_F32, DP_F32, FIVE},
+    {DP_BF16, DP_F32, NONE},
+    {DP_BF16, DP_I32, FIVE},
+    {DP_I4, DP_F16, NONE},
+    {DP_I8, DP_F16, NONE},
+    {DP_U8, DP_F16, NONE},
+    {DP_I16, DP_F16, FIVE | NONE},
+    {DP_I16, DP_F32, NONE},
+    {DP_I32, DP_F32, FIVE | NONE},
+    {DP_I32, DP_F16, NONE},
+    {DP_I32, DP_I16, NONE},
+    {DP_I32, DP_I64, NONE},
+    {DP_I64, DP_I32, NONE},
+    {DP_I64, DP_F32, FIVE},
+};
+
+bool dp_cast_documented(dp_dtype destination, dp_dtype source, unsigned round_mode) {
+    for (size_t i = 0; i < sizeof documented / sizeof *documented; i++)
+        if (documented[i].source == source && documented[i].destination == destination)
+            return round_mode < DP_ROUND_COUNT && (documented[i].modes >> round_mode & 1);
+    return false;
 }

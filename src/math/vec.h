@@ -12,7 +12,7 @@
 #define DOPPEL_MATH_VEC_H
 
 #include "base/half.h"
-#include "math/math.h"
+#include "math/fill.h"
 
 #define DP_RUNG_GENERIC 0
 #define DP_RUNG_AVX2 1
@@ -53,14 +53,5 @@ DP_INLINE vf vf_relu(vf a) { return vf_max(a, vf_set(0.0f)); }
         size_t rest = (n)-i;                                                                                           \
         REST;                                                                                                          \
     }
-
-/* One filler per family and rung: sets its entries in the table. */
-#define DP_MATH_FILLERS(rung)                                                                                          \
-    void dp_math_fill_elementwise_##rung(dp_math *table);                                                              \
-    void dp_math_fill_integer_##rung(dp_math *table);                                                                  \
-    void dp_math_fill_move_##rung(dp_math *table);
-DP_MATH_FILLERS(generic)
-DP_MATH_FILLERS(avx2)
-DP_MATH_FILLERS(avx512)
 
 #endif

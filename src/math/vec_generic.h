@@ -22,6 +22,14 @@ DP_INLINE vf vf_load_bf16(const void *p, size_t i) { return dp_f32_from_bf16(((c
 DP_INLINE void vf_store_f32(void *p, size_t i, vf v) { ((float *)p)[i] = v; }
 DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_f16_from_f32(v); }
 DP_INLINE void vf_store_bf16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_bf16_from_f32(v); }
+/* The half nearest to zero, as its bits: the nearest one, stepped back if it lies beyond. */
+DP_INLINE vi half_trunc(vf v) {
+    uint16_t h = dp_f16_from_f32(v);
+    float nearest = dp_f32_from_f16(h);
+    return __builtin_fabsf(nearest) > __builtin_fabsf(v) ? h - 1 : h;
+}
+DP_INLINE vf half_widen(vi bits) { return dp_f32_from_f16((uint16_t)bits); }
+DP_INLINE vi bf16_of(vf v) { return dp_bf16_from_f32(v); }
 DP_INLINE vi vi_load_i8(const void *p, size_t i) { return ((const int8_t *)p)[i]; }
 DP_INLINE vi vi_load_u8(const void *p, size_t i) { return ((const uint8_t *)p)[i]; }
 DP_INLINE vi vi_load_i16(const void *p, size_t i) { return ((const int16_t *)p)[i]; }
@@ -58,6 +66,15 @@ DP_GENERIC_STORE_REST(vi, vi, i8)
 DP_GENERIC_STORE_REST(vi, vi, i16)
 DP_GENERIC_STORE_REST(vi, vi, i32)
 
+/* Lanes 0, 2, 4, ... of a followed by b; lanes 1, 3, 5, ... likewise. */
+DP_INLINE vf vf_even(vf a, vf b) {
+    (void)b;
+    return a;
+}
+DP_INLINE vf vf_odd(vf a, vf b) {
+    (void)a;
+    return b;
+}
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return __builtin_fmaf(a, b, c); }
 DP_INLINE vf vf_sqrt(vf a) { return __builtin_sqrtf(a); }
 DP_INLINE vf vf_abs(vf a) { return __builtin_fabsf(a); }
@@ -66,7 +83,7 @@ DP_INLINE vf vf_floor(vf a) { return floorf(a); }
 DP_INLINE vf vf_ceil(vf a) { return ceilf(a); }
 DP_INLINE vf vf_trunc(vf a) { return truncf(a); }
 
-/* Integral value inside int32; anything else is unspecified. */
+/* Towards zero; INT32_MIN for what int32 cannot hold. */
 DP_INLINE vi vi_from_vf(vf a) { return a >= -0x1p31f && a < 0x1p31f ? (int32_t)a : INT32_MIN; }
 DP_INLINE vf vf_from_vi(vi a) { return (float)a; } /* rounds to nearest even */
 

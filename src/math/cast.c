@@ -1,0 +1,148 @@
+/*
+ * cast.c - conversions among half, bfloat16, float and integers up to 32 bits, in all rounding modes, saturating.
+ * The 64-bit and 4-bit ones and uint32 are in cast_wide.c.
+ */
+#include "math/rounding.h"
+
+#define DP_CAST(name, load, source, store, target, formula)                                                            \
+    static void name(void *dst, const void *a, size_t n) {                                                             \
+        DP_LANE_LOOP(n, load x = load##_load_##source(a, i); store##_store_##target(dst, i, formula),                  \
+                     load x = load##_load_##source##_n(a, i, rest); store##_store_##target##_n(dst, i, rest, formula)) \
+    }
+
+/* conversions that lose something: one per mode; NONE takes the nearest even one */
+#define DP_FLOAT_TO_INTEGERS(source, mode)                                                                             \
+    DP_CAST(source##_i8_##mode, vf, source, vi, i8, saturate_float(integral_##mode(x), -128, 127))                     \
+    DP_CAST(source##_u8_##mode, vf, source, vi, i8, saturate_float(integral_##mode(x), 0, 255))                        \
+    DP_CAST(source##_i16_##mode, vf, source, vi, i16, saturate_float(integral_##mode(x), -32768, 32767))               \
+    DP_CAST(source##_u16_##mode, vf, source, vi, i16, saturate_float(integral_##mode(x), 0, 65535))                    \
+    DP_CAST(source##_i32_##mode, vf, source, vi, i32, saturate_i32(integral_##mode(x)))
+#define DP_ALL_MODES(rule, ...)                                                                                        \
+    rule(__VA_ARGS__, rint) rule(__VA_ARGS__, floor) rule(__VA_ARGS__, ceil) rule(__VA_ARGS__, round)                  \
+        rule(__VA_ARGS__, trunc) rule(__VA_ARGS__, odd)
+#define DP_DIRECTED_MODES(rule, ...)                                                                                   \
+    rule(__VA_ARGS__, floor) rule(__VA_ARGS__, ceil) rule(__VA_ARGS__, round) rule(__VA_ARGS__, trunc)                 \
+        rule(__VA_ARGS__, odd)
+
+DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, f32)
+DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, f16)
+DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, bf16)
+
+/* rounding to an integral value of the same type */
+#define DP_TO_INTEGRAL(type, mode) DP_CAST(type##_##type##_##mode, vf, type, vf, type, integral_##mode(x))
+DP_ALL_MODES(DP_TO_INTEGRAL, f32)
+DP_ALL_MODES(DP_TO_INTEGRAL, f16)
+DP_ALL_MODES(DP_TO_INTEGRAL, bf16)
+
+/* NONE loses nothing there: a copy */
+static void copy_16(void *dst, const void *a, size_t n) { memmove(dst, a, 2 * n); }
+static void copy_32(void *dst, const void *a, size_t n) { memmove(dst, a, 4 * n); }
+
+DP_CAST(f16_f32, vf, f16, vf, f32, x)
+DP_CAST(bf16_f32, vf, bf16, vf, f32, x)
+
+#define DP_NARROW(source, target, mode) DP_CAST(source##_##target##_##mode, vf, source, vi, i16, target##_##mode(x))
+DP_CAST(f32_f16_rint, vf, f32, vf, f16, x)
+DP_CAST(bf16_f16_rint, vf, bf16, vf, f16, x)
+DP_CAST(f32_bf16_rint, vf, f32, vf, bf16, x)
+DP_CAST(f16_bf16_rint, vf, f16, vf, bf16, x)
+DP_DIRECTED_MODES(DP_NARROW, f32, f16)
+DP_DIRECTED_MODES(DP_NARROW, bf16, f16)
+DP_DIRECTED_MODES(DP_NARROW, f32, bf16)
+DP_DIRECTED_MODES(DP_NARROW, f16, bf16)
+
+/* integers of 8 and 16 bits are exact in float; int32 goes through float rounded to odd, which a second rounding cannot spoil */
+#define DP_FROM_SMALL(source)                                                                                          \
+    DP_CAST(source##_f32, vi, source, vf, f32, vf_from_vi(x))                                                          \
+    DP_CAST(source##_f16_rint, vi, source, vf, f16, vf_from_vi(x))                                                     \
+    DP_CAST(source##_bf16_rint, vi, source, vf, bf16, vf_from_vi(x))                                                   \
+    DP_DIRECTED_MODES(DP_FROM_SMALL_MODE, source)
+#define DP_FROM_SMALL_MODE(source, mode)                                                                               \
+    DP_CAST(source##_f16_##mode, vi, source, vi, i16, f16_##mode(vf_from_vi(x)))                                       \
+    DP_CAST(source##_bf16_##mode, vi, source, vi, i16, bf16_##mode(vf_from_vi(x)))
+DP_FROM_SMALL(i8)
+DP_FROM_SMALL(u8)
+DP_FROM_SMALL(i16)
+DP_FROM_SMALL(u16)
+#define DP_FROM_I32(source, mode)                                                                                      \
+    DP_CAST(source##_f32_##mode, vi, source, vf, f32, f32_##mode(x))
+#define DP_FROM_I32_NARROW(source, mode)                                                                               \
+    DP_CAST(source##_f16_##mode, vi, source, vi, i16, f16_##mode(f32_odd(x)))                                          \
+    DP_CAST(source##_bf16_##mode, vi, source, vi, i16, bf16_##mode(f32_odd(x)))
+DP_ALL_MODES(DP_FROM_I32, i32)
+DP_DIRECTED_MODES(DP_FROM_I32_NARROW, i32)
+DP_CAST(i32_f16_rint, vi, i32, vf, f16, f32_odd(x))
+DP_CAST(i32_bf16_rint, vi, i32, vf, bf16, f32_odd(x))
+
+#define DP_INT_TO_SMALL(source)                                                                                        \
+    DP_CAST(source##_i8, vi, source, vi, i8, saturate_int(x, -128, 127))                                               \
+    DP_CAST(source##_u8, vi, source, vi, i8, saturate_int(x, 0, 255))                                                  \
+    DP_CAST(source##_i16, vi, source, vi, i16, saturate_int(x, -32768, 32767))                                         \
+    DP_CAST(source##_u16, vi, source, vi, i16, saturate_int(x, 0, 65535))                                              \
+    DP_CAST(source##_i32, vi, source, vi, i32, x)
+DP_INT_TO_SMALL(i8)
+DP_INT_TO_SMALL(u8)
+DP_INT_TO_SMALL(i16)
+DP_INT_TO_SMALL(u16)
+DP_INT_TO_SMALL(i32)
+
+#define DP_ENTER_MODE(target, source, word, MODE, t, s)                                                                \
+    table->cast[target][source][DP_ROUND_##MODE] = s##_##t##_##word;
+#define DP_ENTER_MODES(target, source, t, s)                                                                           \
+    DP_ENTER_MODE(target, source, rint, NONE, t, s)                                                                    \
+    DP_ENTER_MODE(target, source, rint, RINT, t, s)                                                                    \
+    DP_ENTER_MODE(target, source, floor, FLOOR, t, s)                                                                  \
+    DP_ENTER_MODE(target, source, ceil, CEIL, t, s)                                                                    \
+    DP_ENTER_MODE(target, source, round, ROUND, t, s)                                                                  \
+    DP_ENTER_MODE(target, source, trunc, TRUNC, t, s)                                                                  \
+    DP_ENTER_MODE(target, source, odd, ODD, t, s)
+#define DP_ENTER_INTEGERS(source, s)                                                                                   \
+    DP_ENTER_MODES(DP_I8, source, i8, s)                                                                               \
+    DP_ENTER_MODES(DP_U8, source, u8, s)                                                                               \
+    DP_ENTER_MODES(DP_I16, source, i16, s)                                                                             \
+    DP_ENTER_MODES(DP_U16, source, u16, s)                                                                             \
+    DP_ENTER_MODES(DP_I32, source, i32, s)
+
+static void enter_exact(dp_math *table, dp_dtype target, dp_dtype source, dp_cast_fn fn) {
+    for (int mode = 0; mode < DP_ROUND_COUNT; mode++)
+        table->cast[target][source][mode] = fn;
+}
+#define DP_ENTER_SMALL(source, s)                                                                                      \
+    enter_exact(table, DP_F32, source, s##_f32);                                                                       \
+    DP_ENTER_MODES(DP_F16, source, f16, s)                                                                             \
+    DP_ENTER_MODES(DP_BF16, source, bf16, s)
+#define DP_ENTER_BETWEEN(source, s)                                                                                    \
+    enter_exact(table, DP_I8, source, s##_i8);                                                                         \
+    enter_exact(table, DP_U8, source, s##_u8);                                                                         \
+    enter_exact(table, DP_I16, source, s##_i16);                                                                       \
+    enter_exact(table, DP_U16, source, s##_u16);                                                                       \
+    enter_exact(table, DP_I32, source, s##_i32);
+
+void DP_RUNG(dp_math_fill_cast)(dp_math *table) {
+    DP_ENTER_INTEGERS(DP_F32, f32)
+    DP_ENTER_INTEGERS(DP_F16, f16)
+    DP_ENTER_INTEGERS(DP_BF16, bf16)
+    DP_ENTER_MODES(DP_F32, DP_F32, f32, f32)
+    DP_ENTER_MODES(DP_F16, DP_F16, f16, f16)
+    DP_ENTER_MODES(DP_BF16, DP_BF16, bf16, bf16)
+    table->cast[DP_F32][DP_F32][DP_ROUND_NONE] = copy_32;
+    table->cast[DP_F16][DP_F16][DP_ROUND_NONE] = table->cast[DP_BF16][DP_BF16][DP_ROUND_NONE] = copy_16;
+    enter_exact(table, DP_F32, DP_F16, f16_f32);
+    enter_exact(table, DP_F32, DP_BF16, bf16_f32);
+    DP_ENTER_MODES(DP_F16, DP_F32, f16, f32)
+    DP_ENTER_MODES(DP_F16, DP_BF16, f16, bf16)
+    DP_ENTER_MODES(DP_BF16, DP_F32, bf16, f32)
+    DP_ENTER_MODES(DP_BF16, DP_F16, bf16, f16)
+    DP_ENTER_SMALL(DP_I8, i8)
+    DP_ENTER_SMALL(DP_U8, u8)
+    DP_ENTER_SMALL(DP_I16, i16)
+    DP_ENTER_SMALL(DP_U16, u16)
+    DP_ENTER_MODES(DP_F32, DP_I32, f32, i32)
+    DP_ENTER_MODES(DP_F16, DP_I32, f16, i32)
+    DP_ENTER_MODES(DP_BF16, DP_I32, bf16, i32)
+    DP_ENTER_BETWEEN(DP_I8, i8)
+    DP_ENTER_BETWEEN(DP_U8, u8)
+    DP_ENTER_BETWEEN(DP_I16, i16)
+    DP_ENTER_BETWEEN(DP_U16, u16)
+    DP_ENTER_BETWEEN(DP_I32, i32)
+}

@@ -1,0 +1,230 @@
+/*
+ * reduce.c - sums as pairwise trees over neighbours, maxima and minima with their index.
+ *
+ * One level of a tree turns two vectors into one: the sum of their even lanes and their odd lanes. With one lane per vector
+ * the same code is the plain loop, so all rungs add in the same order. Levels of half and bfloat16 are rounded to the type.
+ */
+#include "math/vec.h"
+
+DP_INLINE vf vf_round_f32(vf x) { return x; }
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+DP_INLINE vf vf_round_f16(vf x) { return _mm512_cvtph_ps(DP_HALF_DOWN(x)); }
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+DP_INLINE vf vf_round_f16(vf x) { return _mm256_cvtph_ps(DP_HALF_DOWN(x)); }
+#else
+DP_INLINE vf vf_round_f16(vf x) { return dp_f32_from_f16(dp_f16_from_f32(x)); }
+#endif
+DP_INLINE vf vf_round_bf16(vf x) { return vf_bits(bf16_of(x) << 16); }
+
+DP_INLINE float float_f32(const void *p, size_t i) { return ((const float *)p)[i]; }
+DP_INLINE float float_f16(const void *p, size_t i) { return dp_f32_from_f16(((const uint16_t *)p)[i]); }
+DP_INLINE float float_bf16(const void *p, size_t i) { return dp_f32_from_bf16(((const uint16_t *)p)[i]); }
+DP_INLINE float round_f32(float x) { return x; }
+DP_INLINE float round_f16(float x) { return dp_f32_from_f16(dp_f16_from_f32(x)); }
+DP_INLINE float round_bf16(float x) { return dp_f32_from_bf16(dp_bf16_from_f32(x)); }
+DP_INLINE void put_f32(void *p, size_t i, float x) { ((float *)p)[i] = x; }
+DP_INLINE void put_f16(void *p, size_t i, float x) { ((uint16_t *)p)[i] = dp_f16_from_f32(x); }
+DP_INLINE void put_bf16(void *p, size_t i, float x) { ((uint16_t *)p)[i] = dp_bf16_from_f32(x); }
+
+/* The first of two wins: it stays unless the second is beyond it, or is the first NaN. */
+DP_INLINE vf first_max(vf a, vf b) {
+    return vf_blend(vm_or(vf_gt(b, a), vm_and(vf_is_nan(b), vm_not(vf_is_nan(a)))), b, a);
+}
+DP_INLINE vf first_min(vf a, vf b) {
+    return vf_blend(vm_or(vf_lt(b, a), vm_and(vf_is_nan(b), vm_not(vf_is_nan(a)))), b, a);
+}
+DP_INLINE vf sum(vf a, vf b) { return a + b; }
+
+/* log2(count) levels: count vectors become one */
+#define DP_TREE(v, count, combine, round)                                                                              \
+    for (size_t left = (count); left > 1; left /= 2)                                                                   \
+        for (size_t k = 0; k < left / 2; k++)                                                                          \
+            (v)[k] = round(combine(vf_even((v)[2 * k], (v)[2 * k + 1]), vf_odd((v)[2 * k], (v)[2 * k + 1])));
+
+/* lane k of the vectors is element k of a run of count elements; what is missing reads as 0 */
+#define DP_LOAD_RUN(v, vectors, type, a, first, count)                                                                 \
+    for (size_t k = 0; k < (vectors); k++) {                                                                           \
+        size_t at = k * DP_LANES;                                                                                      \
+        (v)[k] = at + DP_LANES <= (count) ? vf_load_##type(a, (first) + at)                                            \
+                 : at < (count)           ? vf_load_##type##_n(a, (first) + at, (count)-at)                            \
+                                          : vf_set(0.0f);                                                              \
+    }
+
+/* DP_LANES groups of `lanes` elements at a time make DP_LANES results */
+#define DP_GROUP_REDUCE(name, type, lanes, combine, round)                                                             \
+    static void name##_##type(void *dst, const void *a, size_t n_groups) {                                             \
+        for (size_t g = 0; g < n_groups; g += DP_LANES) {                                                              \
+            size_t groups = n_groups - g < DP_LANES ? n_groups - g : DP_LANES;                                         \
+            vf v[lanes];                                                                                               \
+            if (groups == DP_LANES) {                                                                                  \
+                for (size_t k = 0; k < (lanes); k++)                                                                   \
+                    v[k] = vf_load_##type(a, g * (lanes) + k * DP_LANES);                                              \
+                DP_TREE(v, lanes, combine, round)                                                                      \
+                vf_store_##type(dst, g, v[0]);                                                                         \
+            } else {                                                                                                   \
+                DP_LOAD_RUN(v, lanes, type, a, g *(lanes), groups *(lanes))                                            \
+                DP_TREE(v, lanes, combine, round)                                                                      \
+                vf_store_##type##_n(dst, g, groups, v[0]);                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+/* sum of one repeat: whole vectors while there are several, then lane by lane */
+#define DP_REPEAT_SUM(type, lanes)                                                                                     \
+    DP_INLINE float repeat_total_##type(const void *a, size_t first) {                                                 \
+        vf v[(lanes) / DP_LANES];                                                                                      \
+        for (size_t k = 0; k < (lanes) / DP_LANES; k++)                                                                \
+            v[k] = vf_load_##type(a, first + k * DP_LANES);                                                            \
+        DP_TREE(v, (lanes) / DP_LANES, sum, vf_round_##type)                                                           \
+        for (size_t left = DP_LANES; left > 1; left /= 2)                                                              \
+            v[0] = vf_round_##type(vf_even(v[0], v[0]) + vf_odd(v[0], v[0]));                                          \
+        float lane[DP_LANES];                                                                                          \
+        vf_store_f32(lane, 0, v[0]);                                                                                   \
+        return lane[0];                                                                                                \
+    }                                                                                                                  \
+    static void repeat_sum_##type(void *dst, const void *a, size_t n_repeats) {                                        \
+        for (size_t r = 0; r < n_repeats; r++)                                                                         \
+            put_##type(dst, r, repeat_total_##type(a, r *(lanes)));                                                    \
+    }
+
+/*
+ * Tree over any number of elements, the odd one of a level carried up. level[k] holds the sum of 2^k finished elements, like
+ * the digits of a binary counter; whole repeats enter at their level.
+ */
+#define DP_TREE_SUM(type, lanes)                                                                                       \
+    static void tree_sum_##type(void *out_value, const void *a, size_t n) {                                            \
+        float level[64], total = 0.0f;                                                                                 \
+        size_t done = 0;                                                                                               \
+        while (done < n) {                                                                                             \
+            size_t step = n - done >= (lanes) ? (lanes) : 1, digit = (size_t)__builtin_ctzll(step);                    \
+            float carry = step > 1 ? repeat_total_##type(a, done) : float_##type(a, done);                             \
+            for (; done >> digit & 1; digit++)                                                                         \
+                carry = round_##type(level[digit] + carry);                                                            \
+            level[digit] = carry;                                                                                      \
+            done += step;                                                                                              \
+        }                                                                                                              \
+        bool started = false;                                                                                          \
+        for (size_t digit = 0; n >> digit; digit++)                                                                    \
+            if (n >> digit & 1) {                                                                                      \
+                total = started ? round_##type(level[digit] + total) : level[digit];                                   \
+                started = true;                                                                                        \
+            }                                                                                                          \
+        put_##type(out_value, 0, total);                                                                               \
+    }
+
+/* Greatest or least value first, then the first place where it is found (a NaN counts as beyond everything). */
+#define DP_EXTREME(name, type, T, combine)                                                                             \
+    static void name##_##type(void *out_value, uint32_t *out_index, const void *a, size_t n) {                         \
+        if (n == 0)                                                                                                    \
+            return;                                                                                                    \
+        float lane[DP_LANES];                                                                                          \
+        size_t lanes = 1, at = 0;                                                                                      \
+        lane[0] = float_##type(a, 0);                                                                                  \
+        if (n >= DP_LANES) {                                                                                           \
+            vf best = vf_load_##type(a, 0);                                                                            \
+            for (size_t i = DP_LANES; i + DP_LANES <= n; i += DP_LANES)                                                \
+                best = combine(best, vf_load_##type(a, i));                                                            \
+            best = combine(best, vf_load_##type(a, n - DP_LANES));                                                     \
+            vf_store_f32(lane, 0, best);                                                                               \
+            lanes = DP_LANES;                                                                                          \
+        }                                                                                                              \
+        float best = lane[0];                                                                                          \
+        for (size_t k = 1; k < lanes; k++)                                                                             \
+            best = scalar_##combine(best, lane[k]);                                                                    \
+        for (size_t k = 1; n < DP_LANES && k < n; k++)                                                                 \
+            best = scalar_##combine(best, float_##type(a, k));                                                         \
+        at = find_##type(a, n, best);                                                                                  \
+        memmove(out_value, (const T *)a + at, sizeof(T));                                                              \
+        if (out_index)                                                                                                 \
+            *out_index = (uint32_t)at;                                                                                 \
+    }
+DP_INLINE float scalar_first_max(float a, float b) { return b > a || (b != b && a == a) ? b : a; }
+DP_INLINE float scalar_first_min(float a, float b) { return b < a || (b != b && a == a) ? b : a; }
+
+#define DP_FIND(type)                                                                                                  \
+    static size_t find_##type(const void *a, size_t n, float wanted) {                                                 \
+        vf w = vf_set(wanted);                                                                                         \
+        bool nan = wanted != wanted;                                                                                   \
+        size_t i = 0;                                                                                                  \
+        for (; i + DP_LANES <= n; i += DP_LANES) {                                                                     \
+            vf x = vf_load_##type(a, i);                                                                               \
+            uint32_t found = vm_bits(nan ? vf_is_nan(x) : vf_eq(x, w));                                                \
+            if (found)                                                                                                 \
+                return i + (size_t)__builtin_ctz(found);                                                               \
+        }                                                                                                              \
+        for (; i < n; i++) {                                                                                           \
+            float x = float_##type(a, i);                                                                              \
+            if (nan ? x != x : x == wanted)                                                                            \
+                break;                                                                                                 \
+        }                                                                                                              \
+        return i;                                                                                                      \
+    }
+
+#define DP_FLOAT_REDUCE(type, T, block, repeat)                                                                        \
+    DP_FIND(type)                                                                                                      \
+    DP_EXTREME(max, type, T, first_max)                                                                                \
+    DP_EXTREME(min, type, T, first_min)                                                                                \
+    DP_GROUP_REDUCE(block_sum, type, block, sum, vf_round_##type)                                                      \
+    DP_GROUP_REDUCE(block_max, type, block, first_max, vf_round_##type)                                                \
+    DP_GROUP_REDUCE(block_min, type, block, first_min, vf_round_##type)                                                \
+    DP_GROUP_REDUCE(pair_sum, type, 2, sum, vf_round_##type)                                                           \
+    DP_REPEAT_SUM(type, repeat)                                                                                        \
+    DP_TREE_SUM(type, repeat)
+
+DP_FLOAT_REDUCE(f32, float, 8, 64)
+DP_FLOAT_REDUCE(f16, uint16_t, 16, 128)
+DP_FLOAT_REDUCE(bf16, uint16_t, 16, 128)
+
+/* Integers: sums wrap around, so their order does not matter. */
+#define DP_INT_GROUP(T, name, lanes, start, formula)                                                                   \
+    static void name##_##T(void *dst, const void *a, size_t n_groups) {                                                \
+        for (size_t g = 0; g < n_groups; g++) {                                                                        \
+            const T *in = (const T *)a + g * (lanes);                                                                  \
+            T total = start;                                                                                           \
+            for (size_t k = 0; k < (lanes); k++)                                                                       \
+                total = (T)(formula);                                                                                  \
+            ((T *)dst)[g] = total;                                                                                     \
+        }                                                                                                              \
+    }
+#define DP_INT_EXTREME(T, name, op)                                                                                    \
+    static void name##_##T(void *out_value, uint32_t *out_index, const void *a, size_t n) {                            \
+        const T *in = a;                                                                                               \
+        size_t at = 0;                                                                                                 \
+        for (size_t i = 1; i < n; i++)                                                                                 \
+            at = in[i] op in[at] ? i : at;                                                                             \
+        if (n == 0)                                                                                                    \
+            return;                                                                                                    \
+        *(T *)out_value = in[at];                                                                                      \
+        if (out_index)                                                                                                 \
+            *out_index = (uint32_t)at;                                                                                 \
+    }
+#define DP_INT_REDUCE(T, U)                                                                                            \
+    static void tree_sum_##T(void *out_value, const void *a, size_t n) {                                               \
+        U total = 0;                                                                                                   \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            total += (U)((const T *)a)[i];                                                                             \
+        *(T *)out_value = (T)total;                                                                                    \
+    }                                                                                                                  \
+    DP_INT_EXTREME(T, max, >)                                                                                          \
+    DP_INT_EXTREME(T, min, <)                                                                                          \
+    DP_INT_GROUP(T, block_sum, 32 / sizeof(T), 0, (U)total + (U)in[k])                                                 \
+    DP_INT_GROUP(T, block_max, 32 / sizeof(T), in[0], in[k] > total ? in[k] : total)                                   \
+    DP_INT_GROUP(T, block_min, 32 / sizeof(T), in[0], in[k] < total ? in[k] : total)                                   \
+    DP_INT_GROUP(T, pair_sum, 2, 0, (U)total + (U)in[k])                                                               \
+    DP_INT_GROUP(T, repeat_sum, 256 / sizeof(T), 0, (U)total + (U)in[k])
+DP_INT_REDUCE(int16_t, uint32_t)
+DP_INT_REDUCE(int32_t, uint32_t)
+DP_INT_REDUCE(int64_t, uint64_t)
+
+#define DP_ENTER(dtype, type)                                                                                          \
+    table->reduce[dtype] = (dp_reduce_fns){tree_sum_##type,  max_##type,       min_##type,      block_sum_##type,      \
+                                           block_max_##type, block_min_##type, pair_sum_##type, repeat_sum_##type};
+
+void DP_RUNG(dp_math_fill_reduce)(dp_math *table) {
+    DP_ENTER(DP_F32, f32)
+    DP_ENTER(DP_F16, f16)
+    DP_ENTER(DP_BF16, bf16)
+    DP_ENTER(DP_I16, int16_t)
+    DP_ENTER(DP_I32, int32_t)
+    DP_ENTER(DP_I64, int64_t)
+}
