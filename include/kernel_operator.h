@@ -4,17 +4,14 @@
 #ifndef DOPPEL_KERNEL_OPERATOR_H
 #define DOPPEL_KERNEL_OPERATOR_H
 
-#include "ascendc/tensor.h"
-
-#if __has_include("ascendc/queue.h")
-#include "ascendc/queue.h"
-#endif
-#if __has_include("ascendc/core_state.h")
 #include "ascendc/core_state.h"
-#endif
-#if __has_include("ascendc/sync.h")
+#include "ascendc/print.h"
+#include "ascendc/queue.h"
+#include "ascendc/scalar.h"
 #include "ascendc/sync.h"
-#endif
+#include "ascendc/tensor_list.h"
+#include "ascendc/tiling.h"
+
 #if __has_include("ascendc/sync_core.h")
 #include "ascendc/sync_core.h"
 #endif

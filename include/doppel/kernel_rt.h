@@ -39,6 +39,36 @@ DP_API void dp_scalar_reference(const dp_operand *operand, uint32_t size_bytes, 
 /* Host memory that lives until the block ends. Never NULL. */
 DP_API void *dp_block_alloc(size_t size_bytes, dp_loc loc);
 
+/* ---- stopping, printing ---- */
+
+/* The C++ face checks argument types itself and passes formats on, which the attribute would warn about. */
+#ifdef __cplusplus
+#define DP_KERNEL_PRINTF(format_index, first_arg)
+#else
+#define DP_KERNEL_PRINTF(format_index, first_arg) DP_PRINTF(format_index, first_arg)
+#endif
+
+DP_API void dp_trap(dp_loc loc) __attribute__((noreturn));
+/* Adds to what the block prints; outside a kernel prints at once. Returns the number of bytes, negative on error. */
+DP_API int dp_print(const char *format, ...) DP_KERNEL_PRINTF(1, 2);
+/* In a kernel ends the block with the condition and the formatted message; on the host prints them and aborts. */
+DP_API void dp_assert_failed(const char *condition, dp_loc loc, const char *format, ...) DP_KERNEL_PRINTF(3, 4)
+    __attribute__((noreturn));
+/* Prints count elements of the operand; dims may be NULL. position: number of TPosition, 0 = GM. */
+DP_API void dp_dump_tensor(const dp_operand *operand, unsigned position, uint32_t desc, uint32_t count,
+                           const uint32_t *dims, unsigned n_dims, dp_loc loc);
+/* Monotonic clock in nanoseconds. */
+DP_API uint64_t dp_time_ns(void);
+
+/* ---- tiling ---- */
+
+/* Copies tiling data out of GM by the scalar unit. */
+DP_API void dp_tiling_copy(void *dst, const void *src, size_t size_bytes, dp_loc loc);
+/* Checks that it is in GM and returns it. */
+DP_API void *dp_tiling_pointer(void *src, size_t size_bytes, dp_loc loc);
+/* A malformed or misused tensor list. */
+DP_API void dp_list_fault(const char *sentence, uint64_t value, uint64_t expected, dp_loc loc) __attribute__((noreturn));
+
 DP_END_DECLS
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "device/exec.h"
+#include "device/print.h"
 
 enum { MEMORY_ALIGN = 4096 };
 
@@ -81,4 +82,5 @@ void dp_core_block_end(dp_core *core, bool faulted) {
     dp_queue_block_end(core, faulted);
     if (core->observer && core->observer->block_end)
         core->observer->block_end(core, faulted);
+    dp_print_block_end(core);
 }

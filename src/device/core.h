@@ -45,6 +45,7 @@ typedef struct dp_gm_cache {
 struct dp_math;
 struct dp_launch_sync; /* cross-core flags of one launch, see sync.h */
 struct dp_queue_state; /* TPipe and queues of the running block, see queue.h */
+typedef struct dp_print_text dp_print_text; /* what the running block printed, see print.h */
 
 struct dp_core {
     /* hot: read by every instruction */
@@ -79,6 +80,7 @@ struct dp_core {
     dp_launch_info *launch;
     struct dp_launch_sync *sync;
     struct dp_queue_state *queues;
+    dp_print_text *print;
     const dp_chip *chip;
     const dp_core_host *host;
     void *host_state;     /* the scheduler's */

@@ -1,6 +1,8 @@
 /* What kernel code asks about its core and its memories. */
 #include "doppel/kernel_rt.h"
 
+#include <string.h>
+
 #include "device/queue_state.h"
 
 static const dp_loc nowhere = {NULL, 0};
@@ -49,6 +51,27 @@ void dp_scalar_reference(const dp_operand *operand, uint32_t size_bytes, dp_loc 
     insn.operand[0].space = DP_SPACE_NONE;
     insn.operand[1] = *operand;
     dp_operand_check(core, &insn, 1, size_bytes, 1);
+}
+
+static dp_operand gm_operand(const void *addr) {
+    return (dp_operand){.addr = (void *)addr, .dtype = DP_U8, .space = DP_SPACE_GM};
+}
+
+void *dp_tiling_pointer(void *src, size_t size_bytes, dp_loc loc) {
+    dp_operand operand = gm_operand(src);
+    dp_scalar_reference(&operand, (uint32_t)size_bytes, loc);
+    return src;
+}
+
+void dp_tiling_copy(void *dst, const void *src, size_t size_bytes, dp_loc loc) {
+    dp_operand operand = gm_operand(src);
+    dp_scalar_reference(&operand, (uint32_t)size_bytes, loc);
+    memcpy(dst, src, size_bytes);
+}
+
+void dp_list_fault(const char *sentence, uint64_t value, uint64_t expected, dp_loc loc) {
+    dp_fault(dp_kernel_core("a tensor list", loc), NULL, loc, "%s (%llu, against %llu)", sentence, (unsigned long long)value,
+             (unsigned long long)expected);
 }
 
 /* One key for the process: launches that use keys (host debugging runs) are started and awaited one by one. */

@@ -20,6 +20,7 @@ typedef struct dp_launch_info {
     uint32_t stream_id;   /* small number, 0 = default stream */
     uint32_t device_id;
     void *observer_state; /* the observer's, between launch_begin and launch_end */
+    struct dp_print_text *print; /* what finished blocks printed, see print.h; NULL at the start */
 } dp_launch_info;
 
 /* What the host did, for memory tracking and the timeline. Times are CLOCK_MONOTONIC nanoseconds. */

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 
 #include "device/core.h"
+#include "device/print.h"
 
 /* First slice: blocks run one after the other on the calling thread. */
 static _Thread_local jmp_buf block_exit;
@@ -57,6 +58,7 @@ dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *st
     }
     if (observer && observer->launch_end)
         observer->launch_end(&launch);
+    dp_print_launch_end(&launch);
     dp_core_destroy(core);
     return faulted ? DP_ERR_KERNEL : DP_OK;
 }
