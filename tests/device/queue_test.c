@@ -16,7 +16,7 @@ static jmp_buf left;
 static char sentence[1024];
 static int pipe_object;
 
-static void abandon(dp_core *core) {
+static __attribute__((noreturn)) void abandon(dp_core *core) {
     (void)core;
     longjmp(left, 1);
 }
@@ -28,7 +28,7 @@ static dp_core_host host;
 
 /* A block that runs on the test's own stack. */
 static dp_core *begin(void) {
-    host.abandon = (void (*)(dp_core *) __attribute__((noreturn)))abandon;
+    host.abandon = abandon;
     host.fault = fault;
     dp_core *core = dp_core_create(dp_chip_find("Ascend910B3"));
     assert_non_null(core);
