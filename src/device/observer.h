@@ -55,8 +55,12 @@ typedef struct dp_observer {
     /* Before the arithmetic. false: skip the instruction (the observer has reported why). */
     bool (*before)(dp_core *core, dp_insn *insn);
     void (*after)(dp_core *core, dp_insn *insn);
-    /* A fault the device itself found (illegal instruction, deadlock): observers record it with their own context. */
+    /*
+     * A fault the device itself found (illegal instruction, deadlock): observers record it with their own context. insn may be
+     * NULL; core->fault_loc says where, core->fault_other names a second place if there is one.
+     */
     void (*fault)(dp_core *core, const dp_insn *insn, const char *sentence);
+    bool prints_faults; /* fault() reports: the device itself does not print the sentence */
     void (*host)(const dp_host_event *event);
 } dp_observer;
 

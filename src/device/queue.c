@@ -177,6 +177,7 @@ static __attribute__((noinline, cold, noreturn)) void fault_foreign(dp_queue_use
                  own);
     char other[200];
     dp_buffer_describe(&info, other, sizeof other);
+    use.core->fault_other = info.last.line ? info.last : info.init;
     dp_fault(use.core, NULL, loc, "%s: the tensor is %s and does not belong to %s; return it to its own queue", what, other, own);
 }
 
@@ -196,6 +197,7 @@ static __attribute__((noinline, cold, noreturn)) void fault_state(dp_queue_use u
                                                                   const char *cure, dp_loc loc) {
     char own[200];
     describe_queue(use.queue, own, sizeof own);
+    use.core->fault_other = buffer->last;
     if (buffer->last.line)
         dp_fault(use.core, NULL, loc, "%s: buffer %u of %s is %s since %s:%u; %s", what, buffer->index + 1, own,
                  state_word(buffer->state), buffer->last.file ? buffer->last.file : "?", buffer->last.line, cure);
@@ -237,6 +239,7 @@ static __attribute__((noinline, cold, noreturn)) void fault_nothing_free(dp_queu
     if (oldest && oldest->last.line)
         snprintf(where, sizeof where, " (buffer %u since %s:%u)", oldest->index + 1,
                  oldest->last.file ? oldest->last.file : "?", oldest->last.line);
+    use.core->fault_other = oldest && oldest->last.line ? oldest->last : use.queue->init;
     dp_fault(use.core, NULL, loc,
              "AllocTensor: no free buffer in %s: %u allocated, %u in the queue, %u taken out and not freed%s; call FreeTensor "
              "after the last use of each tensor, or give InitBuffer more buffers",
@@ -282,6 +285,7 @@ void dp_queue_enque(dp_queue_handle handle, uint32_t buffer_id, dp_pipe_pair pai
     if (DP_UNLIKELY(queue->open >= queue->shape.depth)) {
         char own[200];
         describe_queue(queue, own, sizeof own);
+        use.core->fault_other = use.state->buffer[queue->ring[queue->head]].last;
         dp_fault(use.core, NULL, loc,
                  "EnQue: %s already holds %u tensor%s; DeQue before the next EnQue, or give the queue a larger depth "
                  "(second template argument, %d)",
@@ -297,6 +301,7 @@ void dp_queue_enque(dp_queue_handle handle, uint32_t buffer_id, dp_pipe_pair pai
 static __attribute__((noinline, cold, noreturn)) void fault_empty(dp_queue_use use, dp_loc loc) {
     char own[200];
     describe_queue(use.queue, own, sizeof own);
+    use.core->fault_other = use.queue->init;
     dp_fault(use.core, NULL, loc,
              "DeQue: %s is empty, this would hang on the chip; every DeQue needs an EnQue before it on the same queue", own);
 }
@@ -312,6 +317,7 @@ dp_buffer_view dp_queue_deque(dp_queue_handle handle, dp_pipe_pair pair, dp_loc 
     if (DP_UNLIKELY(buffer->pair.src != pair.src || buffer->pair.dst != pair.dst)) {
         char own[200];
         describe_queue(queue, own, sizeof own);
+        use.core->fault_other = buffer->last;
         dp_fault(use.core, NULL, loc,
                  "DeQue: the oldest tensor of %s was enqueued for %s->%s (at %s:%u), but is taken out for %s->%s; give DeQue and "
                  "EnQue the same positions",

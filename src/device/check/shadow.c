@@ -1,0 +1,360 @@
+#include "device/check/shadow.h"
+
+#include "base/memory.h"
+
+/* Later than every time, and on no pipe: the ordinary test fails and leads to the split. */
+#define DP_SPLIT_TIME 0xffffffffu
+enum { NO_PIPE = 7, SPLIT_ROOM = 64, CHUNK = 8 };
+
+static bool is_split(dp_stamp stamp) { return dp_stamp_time(stamp) == DP_SPLIT_TIME; }
+
+static bool finished(const dp_shadow_access *access, dp_stamp earlier) {
+    return dp_stamp_time(earlier) <= access->done->done[dp_stamp_pipe(earlier)] ||
+           dp_stamp_time(earlier) == dp_stamp_time(access->stamp);
+}
+
+/* Bits of the bytes [first, end) of a cell. */
+static uint32_t byte_bits(uint32_t first, uint32_t end) {
+    uint32_t upto_end = end == DP_CELL_BYTES ? ~0u : (1u << end) - 1;
+    return upto_end & ~((1u << first) - 1);
+}
+
+bool dp_shadow_create(dp_shadow *shadow, uint32_t size_bytes) {
+    *shadow = (dp_shadow){.size_bytes = size_bytes};
+    shadow->cells = (size_bytes + DP_CELL_BYTES - 1) / DP_CELL_BYTES;
+    shadow->writer = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->writer);
+    shadow->valid = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->valid);
+    shadow->origin = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->origin);
+    return shadow->writer && shadow->valid && shadow->origin;
+}
+
+void dp_shadow_destroy(dp_shadow *shadow) {
+    dp_free(shadow->writer);
+    dp_free(shadow->valid);
+    dp_free(shadow->origin);
+    dp_free(shadow->splits);
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++)
+        dp_free(shadow->reader[p]);
+    *shadow = (dp_shadow){0};
+}
+
+void dp_shadow_forget_data(dp_shadow *shadow) {
+    memset(shadow->valid, 0, shadow->cells * sizeof *shadow->valid);
+    memset(shadow->origin, 0, shadow->cells * sizeof *shadow->origin);
+}
+
+void dp_shadow_forget_stamps(dp_shadow *shadow) {
+    memset(shadow->writer, 0, shadow->cells * sizeof *shadow->writer);
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if (shadow->reader[p])
+            memset(shadow->reader[p], 0, shadow->cells * sizeof *shadow->reader[p]);
+    }
+    shadow->split_count = 0;
+    shadow->split_free = 0;
+}
+
+/* Null when host memory is exhausted: the cell then stays whole, and the checker sees less, never more. */
+static dp_split *split_cell(dp_shadow *shadow, uint32_t cell) {
+    if (is_split(shadow->writer[cell]))
+        return &shadow->splits[dp_stamp_site(shadow->writer[cell])];
+    uint32_t index;
+    if (shadow->split_free) {
+        index = shadow->split_free - 1;
+        shadow->split_free = shadow->splits[index].next_free;
+    } else {
+        if (shadow->split_count == shadow->split_room) {
+            uint32_t room = shadow->split_room ? shadow->split_room * 2 : SPLIT_ROOM;
+            dp_split *splits = dp_realloc(DP_MEM_CHECK, shadow->splits, room * sizeof *splits);
+            if (!splits)
+                return NULL;
+            shadow->splits = splits;
+            shadow->split_room = room;
+        }
+        index = shadow->split_count++;
+    }
+    dp_split *split = &shadow->splits[index];
+    split->cell = cell;
+    for (unsigned b = 0; b < DP_CELL_BYTES; b++)
+        split->writer[b] = shadow->writer[cell];
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++)
+        memset(split->reader[p], 0, sizeof split->reader[p]);
+    shadow->writer[cell] = dp_stamp_make(DP_SPLIT_TIME, index, NO_PIPE);
+    return split;
+}
+
+/* The cell is about to be written as a whole: one stamp per pipe is enough again (the latest read stands for all). */
+static void join_cell(dp_shadow *shadow, uint32_t cell) {
+    uint32_t index = dp_stamp_site(shadow->writer[cell]);
+    dp_split *split = &shadow->splits[index];
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if (!shadow->reader[p])
+            continue;
+        for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
+            if (split->reader[p][b] > shadow->reader[p][cell])
+                shadow->reader[p][cell] = split->reader[p][b];
+        }
+    }
+    split->next_free = shadow->split_free;
+    shadow->split_free = index + 1;
+    shadow->writer[cell] = 0;
+}
+
+static bool use_reader(dp_shadow *shadow, unsigned pipe) {
+    if (!shadow->reader[pipe])
+        shadow->reader[pipe] = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->reader[pipe]);
+    if (shadow->reader[pipe])
+        shadow->reader_pipes |= (uint8_t)(1u << pipe);
+    return shadow->reader[pipe] != NULL;
+}
+
+/* Byte stamps of a split cell against the access. */
+static void check_bytes(const dp_shadow_access *access, const dp_stamp stamps[], dp_hazard hazard, uint32_t cell,
+                        uint32_t bits) {
+    for (uint32_t b = 0; b < DP_CELL_BYTES; b++) {
+        if (!(bits >> b & 1) || finished(access, stamps[b]))
+            continue;
+        uint32_t end = b + 1;
+        while (end < DP_CELL_BYTES && (bits >> end & 1) && stamps[end] == stamps[b])
+            end++;
+        access->hazard(access->context, hazard, stamps[b], cell * DP_CELL_BYTES + b, end - b);
+        b = end - 1;
+    }
+}
+
+/* Writers of one cell, the bytes `bits` of it, against an access. */
+static void check_writer(const dp_shadow *shadow, const dp_shadow_access *access, dp_hazard hazard, uint32_t cell,
+                         uint32_t bits) {
+    dp_stamp writer = shadow->writer[cell];
+    if (is_split(writer)) {
+        check_bytes(access, shadow->splits[dp_stamp_site(writer)].writer, hazard, cell, bits);
+    } else if (!finished(access, writer)) {
+        unsigned first = (unsigned)__builtin_ctz(bits), last = 31u - (unsigned)__builtin_clz(bits);
+        access->hazard(access->context, hazard, writer, cell * DP_CELL_BYTES + first, last - first + 1);
+    }
+}
+
+/* True when all stamps of [first, first + CHUNK) are `stamp`. */
+static bool same_stamps(const dp_stamp *first, dp_stamp stamp) {
+    dp_stamp difference = 0;
+    for (unsigned i = 0; i < CHUNK; i++)
+        difference |= first[i] ^ stamp;
+    return difference == 0;
+}
+
+/* First cell of [cell, end) whose stamp is not finished; end if there is none. */
+static uint32_t next_unfinished(const dp_shadow_access *access, const dp_stamp *stamps, uint32_t cell, uint32_t end) {
+    while (cell < end) {
+        dp_stamp stamp = stamps[cell];
+        if (!finished(access, stamp))
+            return cell;
+        cell++;
+        while (end - cell >= CHUNK && same_stamps(stamps + cell, stamp))
+            cell += CHUNK;
+    }
+    return end;
+}
+
+/* Cells [cell, stop) that carry the same stamp as `cell` itself. */
+static uint32_t run_end(const dp_stamp *stamps, uint32_t cell, uint32_t stop) {
+    uint32_t end = cell + 1;
+    while (end < stop && stamps[end] == stamps[cell])
+        end++;
+    return end;
+}
+
+static void check_whole_writers(const dp_shadow *shadow, const dp_shadow_access *access, dp_hazard hazard,
+                                uint32_t cell, uint32_t end) {
+    while ((cell = next_unfinished(access, shadow->writer, cell, end)) < end) {
+        if (is_split(shadow->writer[cell])) {
+            check_writer(shadow, access, hazard, cell, ~0u);
+            cell++;
+            continue;
+        }
+        uint32_t stop = run_end(shadow->writer, cell, end);
+        access->hazard(access->context, hazard, shadow->writer[cell], cell * DP_CELL_BYTES,
+                       (stop - cell) * DP_CELL_BYTES);
+        cell = stop;
+    }
+}
+
+/* Earlier reads by other pipes against a write; a pipe reads before its own later instructions write. */
+static void check_whole_readers(const dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end) {
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if (!(shadow->reader_pipes >> p & 1) || p == dp_stamp_pipe(access->stamp))
+            continue;
+        const dp_stamp *readers = shadow->reader[p];
+        for (uint32_t at = cell; (at = next_unfinished(access, readers, at, end)) < end;) {
+            uint32_t stop = run_end(readers, at, end);
+            access->hazard(access->context, DP_HAZARD_WAR, readers[at], at * DP_CELL_BYTES, (stop - at) * DP_CELL_BYTES);
+            at = stop;
+        }
+    }
+}
+
+static void check_split_readers(const dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    if (!is_split(shadow->writer[cell]))
+        return;
+    const dp_split *split = &shadow->splits[dp_stamp_site(shadow->writer[cell])];
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if ((shadow->reader_pipes >> p & 1) && p != dp_stamp_pipe(access->stamp))
+            check_bytes(access, split->reader[p], DP_HAZARD_WAR, cell, bits);
+    }
+}
+
+static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    unsigned pipe = dp_stamp_pipe(access->stamp);
+    check_writer(shadow, access, DP_HAZARD_RAW, cell, bits);
+    dp_split *split = access->whole_cells ? NULL : split_cell(shadow, cell);
+    if (!split) {
+        shadow->reader[pipe][cell] = access->stamp;
+        return;
+    }
+    for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
+        if (bits >> b & 1)
+            split->reader[pipe][b] = access->stamp;
+    }
+}
+
+static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    check_writer(shadow, access, DP_HAZARD_WAW, cell, bits);
+    check_split_readers(shadow, access, cell, bits);
+    check_whole_readers(shadow, access, cell, cell + 1);
+    if (shadow->writer[cell] == access->stamp)
+        return;
+    dp_split *split = split_cell(shadow, cell);
+    if (!split) {
+        shadow->writer[cell] = access->stamp;
+        return;
+    }
+    for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
+        if (bits >> b & 1)
+            split->writer[b] = access->stamp;
+    }
+}
+
+/* Cells touched in part at both ends, whole cells between. */
+typedef struct cut {
+    uint32_t head_cell, head_bits; /* bits 0: none */
+    uint32_t first, end;           /* whole cells */
+    uint32_t tail_cell, tail_bits;
+} cut;
+
+static cut cut_range(uint32_t offset, uint32_t bytes) {
+    cut c = {0};
+    uint32_t end = offset + bytes, cell = offset / DP_CELL_BYTES, last = end / DP_CELL_BYTES;
+    uint32_t head = offset % DP_CELL_BYTES, tail = end % DP_CELL_BYTES;
+    if (head) {
+        c.head_cell = cell;
+        c.head_bits = byte_bits(head, cell == last ? tail : DP_CELL_BYTES);
+        cell++;
+    }
+    c.first = cell;
+    c.end = last > cell ? last : cell;
+    if (tail && last >= cell) {
+        c.tail_cell = last;
+        c.tail_bits = byte_bits(0, tail);
+    }
+    return c;
+}
+
+static void fill_stamps(dp_stamp *stamps, uint32_t cell, uint32_t end, dp_stamp stamp) {
+    while (end - cell >= CHUNK) {
+        for (unsigned i = 0; i < CHUNK; i++)
+            stamps[cell + i] = stamp;
+        cell += CHUNK;
+    }
+    for (; cell < end; cell++)
+        stamps[cell] = stamp;
+}
+
+void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes) {
+    if (!bytes || !use_reader(shadow, dp_stamp_pipe(access->stamp)))
+        return;
+    cut c = cut_range(offset, bytes);
+    if (c.head_bits)
+        read_part(shadow, access, c.head_cell, c.head_bits);
+    check_whole_writers(shadow, access, DP_HAZARD_RAW, c.first, c.end);
+    fill_stamps(shadow->reader[dp_stamp_pipe(access->stamp)], c.first, c.end, access->stamp);
+    if (c.tail_bits)
+        read_part(shadow, access, c.tail_cell, c.tail_bits);
+}
+
+void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes) {
+    if (!bytes)
+        return;
+    cut c = cut_range(offset, bytes);
+    if (c.head_bits)
+        write_part(shadow, access, c.head_cell, c.head_bits);
+    check_whole_writers(shadow, access, DP_HAZARD_WAW, c.first, c.end);
+    check_whole_readers(shadow, access, c.first, c.end);
+    if (shadow->split_count) {
+        for (uint32_t cell = c.first; cell < c.end; cell++) {
+            if (is_split(shadow->writer[cell])) {
+                check_split_readers(shadow, access, cell, ~0u);
+                join_cell(shadow, cell);
+            }
+        }
+    }
+    fill_stamps(shadow->writer, c.first, c.end, access->stamp);
+    if (c.tail_bits)
+        write_part(shadow, access, c.tail_cell, c.tail_bits);
+}
+
+static uint32_t missing_of_cell(const dp_shadow *shadow, uint32_t cell, uint32_t bits, uint32_t before, uint32_t *out_first) {
+    uint32_t missing = bits & ~shadow->valid[cell];
+    if (missing && !before)
+        *out_first = cell * DP_CELL_BYTES + (uint32_t)__builtin_ctz(missing);
+    return (uint32_t)__builtin_popcount(missing);
+}
+
+uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t *out_first) {
+    if (!bytes)
+        return 0;
+    cut c = cut_range(offset, bytes);
+    uint32_t count = 0;
+    if (c.head_bits)
+        count += missing_of_cell(shadow, c.head_cell, c.head_bits, count, out_first);
+    uint32_t cell = c.first;
+    for (; c.end - cell >= CHUNK; cell += CHUNK) {
+        uint32_t all = ~0u;
+        for (unsigned i = 0; i < CHUNK; i++)
+            all &= shadow->valid[cell + i];
+        if (all != ~0u) {
+            for (unsigned i = 0; i < CHUNK; i++)
+                count += missing_of_cell(shadow, cell + i, ~0u, count, out_first);
+        }
+    }
+    for (; cell < c.end; cell++)
+        count += missing_of_cell(shadow, cell, ~0u, count, out_first);
+    if (c.tail_bits)
+        count += missing_of_cell(shadow, c.tail_cell, c.tail_bits, count, out_first);
+    return count;
+}
+
+void dp_shadow_set_data(dp_shadow *shadow, uint32_t offset, uint32_t bytes) {
+    if (!bytes)
+        return;
+    cut c = cut_range(offset, bytes);
+    if (c.head_bits)
+        shadow->valid[c.head_cell] |= c.head_bits;
+    memset(shadow->valid + c.first, 0xff, (c.end - c.first) * sizeof *shadow->valid);
+    if (c.tail_bits)
+        shadow->valid[c.tail_cell] |= c.tail_bits;
+}
+
+static void clear_cell(dp_shadow *shadow, uint32_t cell, uint32_t bits, uint32_t origin) {
+    shadow->valid[cell] &= ~bits;
+    shadow->origin[cell] = origin;
+}
+
+void dp_shadow_clear_data(dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t origin) {
+    if (!bytes)
+        return;
+    cut c = cut_range(offset, bytes);
+    if (c.head_bits)
+        clear_cell(shadow, c.head_cell, c.head_bits, origin);
+    for (uint32_t cell = c.first; cell < c.end; cell++)
+        clear_cell(shadow, cell, ~0u, origin);
+    if (c.tail_bits)
+        clear_cell(shadow, c.tail_cell, c.tail_bits, origin);
+}
