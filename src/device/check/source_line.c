@@ -1,4 +1,7 @@
 /* From a return address in the program to its source line, with libdw where it was there at build time. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
