@@ -114,6 +114,9 @@ static void check_params(dp_core *core, const dp_insn *insn) {
     if (DP_UNLIKELY(p->block_count > MAX_BLOCK_COUNT))
         dp_fault(core, insn, insn->loc, "blockCount is %" PRIu32 ": at most %d runs are possible, split the copy",
                  p->block_count, MAX_BLOCK_COUNT);
+    if (DP_UNLIKELY(dp_dtype_bits(insn->operand[0].dtype) != dp_dtype_bits(insn->operand[1].dtype)))
+        dp_fault(core, insn, insn->loc, "a copy from %s to %s would have to convert, which is not supported",
+                 dp_dtype_name(insn->operand[1].dtype), dp_dtype_name(insn->operand[0].dtype));
     if (p->pad_form)
         check_pad(core, insn);
     if (DP_UNLIKELY((uint64_t)p->src_gap_bytes > MAX_GAP_BYTES || (uint64_t)p->dst_gap_bytes > MAX_GAP_BYTES))
@@ -135,6 +138,14 @@ static unsigned align_of(const dp_insn *insn, unsigned k) {
     default:
         return DP_BLOCK_BYTES;
     }
+}
+
+/* Every run of an on-chip side must start aligned, not only the first. */
+static void check_pitch(dp_core *core, const dp_insn *insn, unsigned k, const copy_plan *plan) {
+    ptrdiff_t pitch = k ? plan->src_pitch : plan->dst_pitch, unit = align_of(insn, k);
+    if (DP_UNLIKELY(plan->count > 1 && insn->operand[k].space != DP_SPACE_GM && pitch % unit))
+        dp_fault(core, insn, insn->loc, "the runs of the %s start every %td bytes, which is not a multiple of %td",
+                 dp_operand_role(insn, k), pitch, unit);
 }
 
 /* Size of the allocation around an address that has just passed dp_operand_check. */
@@ -189,6 +200,8 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
         return;
     dp_operand_check(core, insn, 1, extent(plan.count, plan.src_pitch, plan.run_bytes), align_of(insn, 1));
     dp_operand_check(core, insn, 0, extent(plan.count, plan.dst_pitch, plan.row_bytes), align_of(insn, 0));
+    check_pitch(core, insn, 0, &plan);
+    check_pitch(core, insn, 1, &plan);
 
     const dp_math *math = core->math;
     dp_atomic_fn atomic = atomic_of(core, insn, &plan, &element);

@@ -11,7 +11,7 @@
  *   SET_CTRL            u.vec.aux[0] first bit, aux[1] last bit, scalar_bits value
  *   GET_CTRL            u.vec.aux[0], aux[1]; result
  *   GET_REDUCE_INDEX    u.vec.aux[0]: 0 value, 1 index; result
- *   GET_ACC, GET_MRG_SORT_RESULT, GET_SYSTEM_CYCLE: result
+ *   GET_ACC, GET_KEPT, GET_MRG_SORT_RESULT, GET_SYSTEM_CYCLE: result
  */
 #include <string.h>
 #include <time.h>
@@ -132,6 +132,9 @@ void dp_exec_state(dp_core *core, dp_insn *insn) {
         break;
     case DP_OP_GET_MRG_SORT_RESULT:
         insn->result = core->mrg_result;
+        break;
+    case DP_OP_GET_KEPT:
+        insn->result = core->kept_count;
         break;
     case DP_OP_GET_SYSTEM_CYCLE:
         insn->result = system_cycle();
