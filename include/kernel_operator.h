@@ -5,6 +5,7 @@
 #define DOPPEL_KERNEL_OPERATOR_H
 
 #include "ascendc/core_state.h"
+#include "ascendc/cube.h"
 #include "ascendc/print.h"
 #include "ascendc/queue.h"
 #include "ascendc/scalar.h"

@@ -100,6 +100,56 @@ inline void SetAtomicType(dp_loc loc = dp_loc::current()) {
 }
 inline void SetAtomicNone(dp_loc loc = dp_loc::current()) { dp_set_atomic(DP_ATOMIC_NONE, 0, loc); }
 
+/* ---- comparison mask, dequantisation scale, padding value ---- */
+
+template <typename T>
+inline void SetCmpMask(const LocalTensor<T> &src, dp_loc loc = dp_loc::current()) {
+    dp_insn insn = dp_state_insn(DP_OP_SET_CMPMASK, loc);
+    insn.n_operands = 2;
+    insn.operand[1] = src.dp_operand_of();
+    dp_issue(&insn);
+}
+template <typename T>
+inline void GetCmpMask(const LocalTensor<T> &dst, dp_loc loc = dp_loc::current()) {
+    dp_insn insn = dp_state_insn(DP_OP_GET_CMPMASK, loc);
+    insn.n_operands = 1;
+    insn.operand[0] = dst.dp_operand_of();
+    dp_issue(&insn);
+}
+
+/* Float scale in bits 31..0, offset (9 bits) in 45..37, sign flag in 46. */
+inline uint64_t dp_deq_word(float scale, int16_t offset, bool signMode) {
+    return doppel::bits_of_float(scale) | (static_cast<uint64_t>(offset) & 0x1ff) << 37 | static_cast<uint64_t>(signMode) << 46;
+}
+inline void dp_set_deq_scale(uint64_t word, dp_loc loc) {
+    dp_insn insn = dp_state_insn(DP_OP_SET_DEQ_SCALE, loc);
+    insn.scalar_bits = word;
+    dp_issue(&insn);
+}
+inline void SetDeqScale(half scale, dp_loc loc = dp_loc::current()) { dp_set_deq_scale(dp_deq_word(scale, 0, false), loc); }
+inline void SetDeqScale(float scale, int16_t offset, bool signMode, dp_loc loc = dp_loc::current()) {
+    dp_set_deq_scale(dp_deq_word(scale, offset, signMode), loc);
+}
+/* One scale for each of the 16 lanes of a block: the scalar unit writes the table into vdeqTensor (128 bytes). */
+template <typename T>
+inline void SetDeqScale(const LocalTensor<T> &vdeqTensor, const VdeqInfo &vdeqInfo, dp_loc loc = dp_loc::current()) {
+    LocalTensor<uint64_t> table = vdeqTensor.template ReinterpretCast<uint64_t>();
+    for (uint32_t i = 0; i < 16; i++)
+        table.SetValue(i, dp_deq_word(vdeqInfo.vdeqScale[i], vdeqInfo.vdeqOffset[i], vdeqInfo.vdeqSignMode[i]), loc);
+    dp_insn insn = dp_state_insn(DP_OP_SET_DEQ_SCALE, loc);
+    insn.n_operands = 2;
+    insn.operand[1] = table.dp_operand_of();
+    dp_issue(&insn);
+}
+
+template <typename T, TPosition pos = TPosition::MAX>
+inline void SetPadValue(T paddingValue, dp_loc loc = dp_loc::current()) {
+    static_assert(sizeof(T) <= 4, "the padding value has 8, 16 or 32 bits");
+    dp_insn insn = dp_state_insn(DP_OP_SET_PAD_VALUE, loc);
+    insn.scalar_bits = dp_scalar_bits(paddingValue);
+    dp_issue(&insn);
+}
+
 /* ---- CTRL ---- */
 
 inline void dp_set_ctrl(int first, int last, uint64_t value, dp_loc loc) {
