@@ -1,0 +1,27 @@
+/*
+ * doppel.h - what the subcommands of `doppel` share.
+ */
+#ifndef DOPPEL_TOOLS_DOPPEL_H
+#define DOPPEL_TOOLS_DOPPEL_H
+
+#include <stdbool.h>
+
+/* One subcommand: argv[0] is its name. Returns the exit status. */
+int doppel_check(int argc, char **argv);
+
+/* Statuses as shells use them. */
+enum { DOPPEL_USAGE = 2, DOPPEL_NOT_EXECUTABLE = 126, DOPPEL_NOT_FOUND = 127, DOPPEL_SIGNAL_BASE = 128 };
+
+/*
+ * Runs a program with the present environment and waits for it; SIGINT and SIGQUIT go to the program only. Returns its exit
+ * status, 128 + n when signal n ended it, 126 or 127 when it could not be started (said on stderr under the name `command`).
+ * *out_signal is the signal, else 0.
+ */
+int doppel_run(const char *command, char **argv, int *out_signal);
+
+/* A fresh directory under TMPDIR (default /tmp). False with a message. */
+bool doppel_scratch_create(const char *command, char *out_path, unsigned path_bytes);
+/* Removes it with the files in it. */
+void doppel_scratch_remove(const char *path);
+
+#endif
