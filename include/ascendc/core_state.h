@@ -199,10 +199,6 @@ inline int64_t GetSystemCycle(dp_loc loc = dp_loc::current()) {
 
 /* ---- hints without effect on a CPU ---- */
 
-template <typename T>
-inline void DataCachePreload(const GlobalTensor<uint64_t> &tensor, const T cacheOffset) {
-    __builtin_prefetch(reinterpret_cast<const uint8_t *>(tensor.GetPhyAddr()) + cacheOffset);
-}
 inline void ICachePreLoad(const int64_t) {}
 inline int64_t GetICachePreloadStatus() { return 0; }
 inline void MetricsProfStart() {}
