@@ -312,12 +312,6 @@ template <typename T, CacheLine entireType>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &dstTensor, dp_loc loc = dp_loc::current()) {
     dp_clean_cache(dstTensor.dp_operand_of(), entireType == CacheLine::ENTIRE_DATA_CACHE, loc);
 }
-/* The host's caches fetch on their own. */
-template <typename T>
-inline void DataCachePreload(const GlobalTensor<uint64_t> &srcTensor, const T cacheOffset, dp_loc = dp_loc::current()) {
-    __builtin_prefetch(reinterpret_cast<const char *>(srcTensor.GetPhyAddr()) + cacheOffset);
-}
-
 } // namespace AscendC
 
 #endif

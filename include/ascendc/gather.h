@@ -1,5 +1,7 @@
 /*
  * gather.h - Gather, Gatherb, GatherMask; Scatter, which this chip does not have.
+ *
+ * Repeat counts are wider than the 8 bits of the hardware so that a value over 255 is reported instead of being cut.
  */
 #ifndef DOPPEL_ASCENDC_GATHER_H
 #define DOPPEL_ASCENDC_GATHER_H
@@ -31,7 +33,7 @@ inline dp_insn dp_gather_insn(const LocalTensor<T> &dst, const LocalTensor<T> &s
 template <typename T>
 inline void Gather(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal,
                    const LocalTensor<uint32_t> &srcOffsetLocal, const uint32_t srcBaseAddr, const uint64_t mask,
-                   const uint8_t repeatTimes, const uint16_t dstRepStride, dp_loc loc = dp_loc::current()) {
+                   const uint32_t repeatTimes, const uint16_t dstRepStride, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_gather_insn(dstLocal, srcLocal, srcOffsetLocal, srcBaseAddr, repeatTimes, dstRepStride, loc);
     insn.mask_kind = DP_MASK_LEADING;
     insn.mask[0] = mask;
@@ -40,7 +42,7 @@ inline void Gather(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLoca
 template <typename T>
 inline void Gather(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal,
                    const LocalTensor<uint32_t> &srcOffsetLocal, const uint32_t srcBaseAddr, const uint64_t mask[],
-                   const uint8_t repeatTimes, const uint16_t dstRepStride, dp_loc loc = dp_loc::current()) {
+                   const uint32_t repeatTimes, const uint16_t dstRepStride, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_gather_insn(dstLocal, srcLocal, srcOffsetLocal, srcBaseAddr, repeatTimes, dstRepStride, loc);
     insn.mask_kind = DP_MASK_BITS;
     insn.mask[0] = mask[0];
@@ -59,7 +61,7 @@ inline void Gather(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLoca
 
 template <typename T>
 inline void Gatherb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
-                    const LocalTensor<uint32_t> &offsetLocal, const uint8_t repeatTimes,
+                    const LocalTensor<uint32_t> &offsetLocal, const uint32_t repeatTimes,
                     const GatherRepeatParams &repeatParams, dp_loc loc = dp_loc::current()) {
     static_assert(dp_is_16_or_32_bit<T>(), "Gatherb works on 16-bit and 32-bit types");
     dp_insn insn = {};

@@ -1,5 +1,7 @@
 /*
  * layout.h - Transpose, TransDataTo5HD, Brcb, CreateVecIndex, BilinearInterpolation; VectorPadding, which this chip lacks.
+ *
+ * Repeat counts are wider than the 8 bits of the hardware so that a value over 255 is reported instead of being cut.
  */
 #ifndef DOPPEL_ASCENDC_LAYOUT_H
 #define DOPPEL_ASCENDC_LAYOUT_H
@@ -86,7 +88,7 @@ inline void TransDataTo5HD(const LocalTensor<uint64_t> &dstLocal, const LocalTen
 /* --- values that fill blocks --- */
 
 template <typename T>
-inline void Brcb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local, const uint8_t repeatTimes,
+inline void Brcb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local, const uint32_t repeatTimes,
                  const BrcbRepeatParams &repeatParams, dp_loc loc = dp_loc::current()) {
     static_assert(dp_is_16_or_32_bit<T>(), "Brcb works on 16-bit and 32-bit types");
     dp_insn insn = {};
@@ -113,7 +115,7 @@ inline dp_insn dp_index_insn(const LocalTensor<T> &dst, const dp_prim_t<T> &firs
     return insn;
 }
 template <typename T>
-inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64_t mask, uint8_t repeatTimes,
+inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64_t mask, uint32_t repeatTimes,
                            uint16_t dstBlkStride, uint8_t dstRepStride, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_index_insn(dstLocal, firstValue, repeatTimes, dstBlkStride, dstRepStride, loc);
     insn.mask_kind = DP_MASK_LEADING;
@@ -121,7 +123,7 @@ inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64
     dp_issue(&insn);
 }
 template <typename T>
-inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64_t mask[], uint8_t repeatTimes,
+inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64_t mask[], uint32_t repeatTimes,
                            uint16_t dstBlkStride, uint8_t dstRepStride, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_index_insn(dstLocal, firstValue, repeatTimes, dstBlkStride, dstRepStride, loc);
     insn.mask_kind = DP_MASK_BITS;
@@ -141,8 +143,8 @@ inline void CreateVecIndex(LocalTensor<T> dstLocal, const T &firstValue, uint32_
 
 template <typename T>
 inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<uint32_t> &offsets,
-                                const LocalTensor<T> &src1, uint8_t h_repeat, bool repeat_mode, uint16_t dst_blk_stride,
-                                uint16_t v_offset, uint8_t v_repeat, dp_loc loc) {
+                                const LocalTensor<T> &src1, uint32_t h_repeat, bool repeat_mode, uint16_t dst_blk_stride,
+                                uint16_t v_offset, uint32_t v_repeat, dp_loc loc) {
     static_assert(dp_is_one_of<T, half>(), "BilinearInterpolation works on half");
     dp_insn insn = {};
     insn.op = DP_OP_BILINEAR;
@@ -161,8 +163,8 @@ inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> 
 template <typename T>
 inline void BilinearInterpolation(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
                                   const LocalTensor<uint32_t> &src0OffsetLocal, const LocalTensor<T> &src1Local,
-                                  uint64_t mask, uint8_t hRepeat, bool repeatMode, uint16_t dstBlkStride, uint16_t vROffset,
-                                  uint8_t vRepeat, const LocalTensor<uint8_t> &, dp_loc loc = dp_loc::current()) {
+                                  uint64_t mask, uint32_t hRepeat, bool repeatMode, uint16_t dstBlkStride, uint16_t vROffset,
+                                  uint32_t vRepeat, const LocalTensor<uint8_t> &, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_bilinear_insn(dstLocal, src0Local, src0OffsetLocal, src1Local, hRepeat, repeatMode, dstBlkStride,
                                     vROffset, vRepeat, loc);
     insn.mask_kind = DP_MASK_LEADING;
@@ -172,8 +174,8 @@ inline void BilinearInterpolation(const LocalTensor<T> &dstLocal, const LocalTen
 template <typename T>
 inline void BilinearInterpolation(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
                                   const LocalTensor<uint32_t> &src0OffsetLocal, const LocalTensor<T> &src1Local,
-                                  uint64_t mask[], uint8_t hRepeat, bool repeatMode, uint16_t dstBlkStride,
-                                  uint16_t vROffset, uint8_t vRepeat, const LocalTensor<uint8_t> &,
+                                  uint64_t mask[], uint32_t hRepeat, bool repeatMode, uint16_t dstBlkStride,
+                                  uint16_t vROffset, uint32_t vRepeat, const LocalTensor<uint8_t> &,
                                   dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_bilinear_insn(dstLocal, src0Local, src0OffsetLocal, src1Local, hRepeat, repeatMode, dstBlkStride,
                                     vROffset, vRepeat, loc);

@@ -121,10 +121,11 @@ static void check_merge(dp_core *core, const dp_insn *insn) {
                      "repeatTimes is %" PRIu32 ": more than 1 needs four lists of equal length, validBit 15 and no "
                      "suspension",
                      insn->repeat);
-        if (insn->repeat > 1 && list_addr(insn, i) != list_addr(insn, 0) + (size_t)i * first * ENTRY_BYTES)
+    }
+    for (unsigned i = 0; insn->repeat > 1 && i < LISTS; i++)
+        if (list_addr(insn, i) != list_addr(insn, 0) + (size_t)i * first * ENTRY_BYTES)
             dp_fault(core, insn, insn->loc, "with repeatTimes over 1 the four lists must follow each other; list %u does not",
                      i + 1);
-    }
     if (!insn->repeat)
         return;
     size_t before = (size_t)(insn->repeat - 1) * sum;
