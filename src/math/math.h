@@ -69,7 +69,7 @@ typedef struct dp_math {
     dp_ternary_fn ternary[DP_MATH_TERNARY_COUNT][DP_DTYPE_COUNT];
     dp_ternary_fn mul_add_dst_wide; /* float dst = half a * half b + dst */
     dp_axpy_fn axpy[DP_DTYPE_COUNT][DP_DTYPE_COUNT]; /* [destination][source]; scalar is of the source's type */
-    dp_cast_fn cast[DP_DTYPE_COUNT][DP_DTYPE_COUNT][DP_ROUND_COUNT]; /* [destination][source][mode]; saturating */
+    dp_cast_fn cast[DP_DTYPE_COUNT][DP_DTYPE_COUNT][DP_ROUND_COUNT]; /* [destination][source][mode]: more than a kernel may use; saturating */
     dp_compare_fn compare[DP_CMP_COUNT][DP_DTYPE_COUNT];
     dp_compare_scalar_fn compare_scalar[DP_CMP_COUNT][DP_DTYPE_COUNT];
     dp_select_fn select[DP_DTYPE_COUNT];        /* by element width: all types of one width share a function */
@@ -86,11 +86,5 @@ typedef struct dp_math {
 const dp_math *dp_math_table(dp_isa isa);
 /* Table of the rung in force. */
 const dp_math *dp_math_current(void);
-
-/*
- * Whether the kernel language documents this conversion with this mode for dav-2201. The table offers more (every mode of
- * every pair it has, for operators and other chips); a kernel's Cast is checked with this.
- */
-bool dp_cast_documented(dp_dtype destination, dp_dtype source, unsigned round_mode);
 
 #endif

@@ -13,20 +13,70 @@
             out[i] = x;                                                                                                \
     }
 
-#define DP_GATHER(T)                                                                                                   \
-    static void gather_##T(void *dst, const void *base, const uint32_t *offset_bytes, size_t n) {                      \
-        T *out = dst;                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            memcpy(out + i, (const char *)base + offset_bytes[i], sizeof(T));                                          \
-    }
-
 DP_INLINE unsigned bit_at(const uint8_t *bits, size_t k) { return bits[k >> 3] >> (k & 7) & 1u; }
 
-#define DP_SELECT(T)                                                                                                   \
+/* Bits k .. k + count - 1 (count 8, 16 or 32), reading no byte that holds none of them. */
+DP_INLINE uint32_t bits_at(const uint8_t *bits, size_t k, size_t count) {
+    uint64_t word = 0;
+    bits += k >> 3;
+    memcpy(&word, bits, count >> 3);
+    if (k & 7)
+        word |= (uint64_t)bits[count >> 3] << count;
+    return (uint32_t)(word >> (k & 7));
+}
+
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+/* Whole groups of lanes by mask; returns how many elements are done. no_step 0 reads one value again and again. */
+#define DP_SELECT_GROUPS(T, lanes, mask, suffix)                                                                       \
+    DP_INLINE size_t select_groups_##T(T *out, const uint8_t *bits, size_t first_bit, const T *yes, const T *no,       \
+                                       bool spread, size_t n) {                                                        \
+        __m512i other = spread ? _mm512_set1_##suffix(*no) : _mm512_setzero_si512();                                   \
+        size_t i = 0;                                                                                                  \
+        for (; i + lanes <= n; i += lanes) {                                                                           \
+            __m512i x = _mm512_loadu_si512(yes + i), y = spread ? other : _mm512_loadu_si512(no + i);                  \
+            mask m = (mask)bits_at(bits, first_bit + i, lanes);                                                        \
+            _mm512_storeu_si512(out + i, _mm512_mask_blend_##suffix(m, y, x));                                         \
+        }                                                                                                              \
+        return i;                                                                                                      \
+    }
+DP_SELECT_GROUPS(int16_t, 32, __mmask32, epi16)
+DP_SELECT_GROUPS(int32_t, 16, __mmask16, epi32)
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+/* every lane tests its own bit of the group's word */
+#define DP_SELECT_GROUPS(T, lanes, suffix, own)                                                                        \
+    DP_INLINE size_t select_groups_##T(T *out, const uint8_t *bits, size_t first_bit, const T *yes, const T *no,       \
+                                       bool spread, size_t n) {                                                        \
+        __m256i other = spread ? _mm256_set1_##suffix(*no) : _mm256_setzero_si256(), bit = own;                        \
+        size_t i = 0;                                                                                                  \
+        for (; i + lanes <= n; i += lanes) {                                                                           \
+            __m256i x = _mm256_loadu_si256((const void *)(yes + i));                                                   \
+            __m256i y = spread ? other : _mm256_loadu_si256((const void *)(no + i));                                   \
+            __m256i word = _mm256_set1_##suffix((T)bits_at(bits, first_bit + i, lanes));                               \
+            __m256i m = _mm256_cmpeq_##suffix(_mm256_and_si256(word, bit), bit);                                       \
+            _mm256_storeu_si256((void *)(out + i), _mm256_blendv_epi8(y, x, m));                                       \
+        }                                                                                                              \
+        return i;                                                                                                      \
+    }
+DP_SELECT_GROUPS(int16_t, 16, epi16,
+                 _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN))
+DP_SELECT_GROUPS(int32_t, 8, epi32, _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128))
+#else
+#define DP_NO_GROUPS(T)                                                                                                \
+    DP_INLINE size_t select_groups_##T(T *out, const uint8_t *bits, size_t first_bit, const T *yes, const T *no,       \
+                                       bool spread, size_t n) {                                                        \
+        (void)out, (void)bits, (void)first_bit, (void)yes, (void)no, (void)spread, (void)n;                            \
+        return 0;                                                                                                      \
+    }
+DP_NO_GROUPS(int16_t)
+DP_NO_GROUPS(int32_t)
+#endif
+
+/* groups: what the rung does in vectors; the rest goes one by one */
+#define DP_SELECT(T, groups)                                                                                           \
     static void select_##T(void *dst, const uint8_t *bits, size_t first_bit, const void *a, const void *b, size_t n) { \
         T *out = dst;                                                                                                  \
         const T *yes = a, *no = b;                                                                                     \
-        for (size_t i = 0; i < n; i++)                                                                                 \
+        for (size_t i = groups(out, bits, first_bit, yes, no, false, n); i < n; i++)                                   \
             out[i] = bit_at(bits, first_bit + i) ? yes[i] : no[i];                                                     \
     }                                                                                                                  \
     static void select_scalar_##T(void *dst, const uint8_t *bits, size_t first_bit, const void *a, const void *b,      \
@@ -34,45 +84,103 @@ DP_INLINE unsigned bit_at(const uint8_t *bits, size_t k) { return bits[k >> 3] >
         T *out = dst, no;                                                                                              \
         const T *yes = a;                                                                                              \
         memcpy(&no, b, sizeof no);                                                                                     \
-        for (size_t i = 0; i < n; i++)                                                                                 \
+        for (size_t i = groups(out, bits, first_bit, yes, &no, true, n); i < n; i++)                                   \
             out[i] = bit_at(bits, first_bit + i) ? yes[i] : no;                                                        \
     }
+#define DP_ONE_BY_ONE(...) 0
 
-#define DP_WIDTH(T)                                                                                                    \
-    DP_FILL(T)                                                                                                         \
-    DP_GATHER(T)                                                                                                       \
-    DP_SELECT(T)
-DP_WIDTH(uint8_t)
-DP_WIDTH(uint16_t)
-DP_WIDTH(uint32_t)
-DP_WIDTH(uint64_t)
+DP_SELECT(int8_t, DP_ONE_BY_ONE)
+DP_SELECT(int16_t, select_groups_int16_t)
+DP_SELECT(int32_t, select_groups_int32_t)
+DP_SELECT(int64_t, DP_ONE_BY_ONE)
+
+DP_FILL(int8_t)
+DP_FILL(int16_t)
+DP_FILL(int32_t)
+DP_FILL(int64_t)
+/* Scalar loads measured faster than the gather instructions, which the compiler would choose: one code for all rungs. */
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+#define DP_GATHER(T)                                                                                                   \
+    static void gather_##T(void *dst, const void *base, const uint32_t *offset_bytes, size_t n) {                      \
+        T *out = dst;                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            memcpy(out + i, (const char *)base + offset_bytes[i], sizeof(T));                                          \
+    }
+DP_GATHER(int8_t)
+DP_GATHER(int16_t)
+DP_GATHER(int32_t)
+DP_GATHER(int64_t)
+#define DP_ENTER_GATHER(T, dtype) table->gather[dtype] = gather_##T;
+#else
+#define DP_ENTER_GATHER(T, dtype)
+#endif
 
 static void copy(void *dst, const void *src, size_t size_bytes) {
     if (dst != src)
         memcpy(dst, src, size_bytes);
 }
 
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
 static void copy_stream(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
+#else
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+#define DP_LINE_MOVE(to, from) _mm512_stream_si512((void *)(to), _mm512_loadu_si512(from))
+#else
+DP_INLINE void line_move(char *to, const char *from) {
+    __m256i low = _mm256_loadu_si256((const void *)from), high = _mm256_loadu_si256((const void *)(from + 32));
+    _mm256_stream_si256((void *)to, low);
+    _mm256_stream_si256((void *)(to + 32), high);
+}
+#define DP_LINE_MOVE(to, from) line_move(to, from)
+#endif
+
+enum { STREAM_LEAST_BYTES = 4096, LINE = 64 }; /* below this the fence costs more than the cache lines: bench/math */
+
+/* Whole cache lines go past the caches; the ends, which share a line with other data, through them. */
+static void copy_stream(void *dst, const void *src, size_t size_bytes) {
+    if (size_bytes < STREAM_LEAST_BYTES) {
+        copy(dst, src, size_bytes);
+        return;
+    }
+    char *to = dst;
+    const char *from = src;
+    size_t head = (size_t)(-(uintptr_t)to % LINE);
+    memcpy(to, from, head);
+    to += head;
+    from += head;
+    size_bytes -= head;
+    for (; size_bytes >= 4 * LINE; size_bytes -= 4 * LINE, to += 4 * LINE, from += 4 * LINE) {
+        DP_LINE_MOVE(to, from);
+        DP_LINE_MOVE(to + LINE, from + LINE);
+        DP_LINE_MOVE(to + 2 * LINE, from + 2 * LINE);
+        DP_LINE_MOVE(to + 3 * LINE, from + 3 * LINE);
+    }
+    for (; size_bytes >= LINE; size_bytes -= LINE, to += LINE, from += LINE)
+        DP_LINE_MOVE(to, from);
+    memcpy(to, from, size_bytes);
+    _mm_sfence(); /* streaming stores are not ordered with the stores that will announce the data */
+}
+#endif
 
 #define DP_ENTER(T, dtype)                                                                                             \
     table->fill[dtype] = fill_##T;                                                                                     \
-    table->gather[dtype] = gather_##T;                                                                                 \
+    DP_ENTER_GATHER(T, dtype)                                                                                          \
     table->select[dtype] = select_##T;                                                                                 \
     table->select_scalar[dtype] = select_scalar_##T;
 
 void DP_RUNG(dp_math_fill_move)(dp_math *table) {
-    DP_ENTER(uint8_t, DP_I8)
-    DP_ENTER(uint8_t, DP_U8)
-    DP_ENTER(uint16_t, DP_I16)
-    DP_ENTER(uint16_t, DP_U16)
-    DP_ENTER(uint16_t, DP_F16)
-    DP_ENTER(uint16_t, DP_BF16)
-    DP_ENTER(uint32_t, DP_I32)
-    DP_ENTER(uint32_t, DP_U32)
-    DP_ENTER(uint32_t, DP_F32)
-    DP_ENTER(uint64_t, DP_I64)
-    DP_ENTER(uint64_t, DP_U64)
-    DP_ENTER(uint64_t, DP_F64)
+    DP_ENTER(int8_t, DP_I8)
+    DP_ENTER(int8_t, DP_U8)
+    DP_ENTER(int16_t, DP_I16)
+    DP_ENTER(int16_t, DP_U16)
+    DP_ENTER(int16_t, DP_F16)
+    DP_ENTER(int16_t, DP_BF16)
+    DP_ENTER(int32_t, DP_I32)
+    DP_ENTER(int32_t, DP_U32)
+    DP_ENTER(int32_t, DP_F32)
+    DP_ENTER(int64_t, DP_I64)
+    DP_ENTER(int64_t, DP_U64)
+    DP_ENTER(int64_t, DP_F64)
     table->copy = copy;
     table->copy_stream = copy_stream;
 }

@@ -10,12 +10,10 @@
 
 /*
  * exp(x) = 2^n * exp(r), n = nearest integer to x / ln 2, |r| <= ln 2 / 2; Taylor series up to r^7 / 7! (truncation 5e-9).
- * The power of two is applied in two factors so that subnormal results are rounded once.
+ * Beyond the bounds the result is infinite or zero whatever the argument.
  */
 DP_INLINE vf exp_of(vf x) {
-    vf bounded = vf_blend(vf_gt(x, vf_set(90.0f)), vf_set(90.0f), x);
-    bounded = vf_blend(vf_lt(bounded, vf_set(-105.0f)), vf_set(-105.0f), bounded);
-    bounded = vf_blend(vf_is_nan(x), vf_set(0.0f), bounded);
+    vf bounded = vf_greatest(vf_set(-105.0f), vf_least(vf_set(90.0f), x));
     vf n = vf_rint(bounded * vf_set(0x1.715476p+0f));
     vf r = vf_fma(n, vf_set(-DP_LN2_HIGH), bounded);
     r = vf_fma(n, vf_set(-DP_LN2_LOW), r);
@@ -26,9 +24,7 @@ DP_INLINE vf exp_of(vf x) {
     p = vf_fma(p, r, vf_set(1.0f / 6));
     p = vf_fma(p, r, vf_set(0.5f));
     p = vf_fma(p * r, r, r) + vf_set(1.0f);
-    vi k = vi_from_vf(n), first = k >> 1, second = k - first;
-    vf y = p * vf_bits((first + 127) << 23) * vf_bits((second + 127) << 23);
-    return vf_blend(vf_is_nan(x), x, y);
+    return vf_scale(p, n);
 }
 
 /*

@@ -105,6 +105,12 @@ DP_INLINE vf in_order(vf pairs) { return (vf)_mm256_permute4x64_pd((__m256d)pair
 DP_INLINE vf vf_even(vf a, vf b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
 DP_INLINE vf vf_odd(vf a, vf b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+DP_INLINE vf vf_least(vf a, vf b) { return _mm256_min_ps(a, b); }
+DP_INLINE vf vf_greatest(vf a, vf b) { return _mm256_max_ps(a, b); }
+DP_INLINE vf vf_scale(vf x, vf n) {
+    vi k = (vi)_mm256_cvttps_epi32(n), first = k >> 1, second = k - first;
+    return x * (vf)((first + 127) << 23) * (vf)((second + 127) << 23);
+}
 DP_INLINE vf vf_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 DP_INLINE vf vf_abs(vf a) { return (vf)((vi)a & 0x7fffffff); }
 DP_INLINE vf vf_rint(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

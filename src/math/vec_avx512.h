@@ -102,6 +102,9 @@ DP_INLINE vf vf_odd(vf a, vf b) {
     return _mm512_permutex2var_ps(a, lanes, b);
 }
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+DP_INLINE vf vf_least(vf a, vf b) { return _mm512_min_ps(a, b); }
+DP_INLINE vf vf_greatest(vf a, vf b) { return _mm512_max_ps(a, b); }
+DP_INLINE vf vf_scale(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 DP_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 DP_INLINE vf vf_abs(vf a) { return (vf)((vi)a & 0x7fffffff); }
 DP_INLINE vf vf_rint(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

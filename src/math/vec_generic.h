@@ -17,10 +17,15 @@ DP_INLINE vf vf_bits(vi x) { return dp_f32_from_bits((uint32_t)x); }
 DP_INLINE vi vi_bits(vf x) { return (int32_t)dp_f32_bits(x); }
 
 DP_INLINE vf vf_load_f32(const void *p, size_t i) { return ((const float *)p)[i]; }
+#if defined(__ARM_FP16_FORMAT_IEEE) /* the compiler converts halves with the processor's instructions */
+DP_INLINE vf vf_load_f16(const void *p, size_t i) { return (float)((const __fp16 *)p)[i]; }
+DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((__fp16 *)p)[i] = (__fp16)v; }
+#else
 DP_INLINE vf vf_load_f16(const void *p, size_t i) { return dp_f32_from_f16(((const uint16_t *)p)[i]); }
+DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_f16_from_f32(v); }
+#endif
 DP_INLINE vf vf_load_bf16(const void *p, size_t i) { return dp_f32_from_bf16(((const uint16_t *)p)[i]); }
 DP_INLINE void vf_store_f32(void *p, size_t i, vf v) { ((float *)p)[i] = v; }
-DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_f16_from_f32(v); }
 DP_INLINE void vf_store_bf16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_bf16_from_f32(v); }
 /* The half nearest to zero, as its bits: the nearest one, stepped back if it lies beyond. */
 DP_INLINE vi half_trunc(vf v) {
@@ -76,6 +81,19 @@ DP_INLINE vf vf_odd(vf a, vf b) {
     return b;
 }
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return __builtin_fmaf(a, b, c); }
+/* a < b ? a : b and a > b ? a : b: a NaN in b stays. */
+DP_INLINE vf vf_least(vf a, vf b) { return a < b ? a : b; }
+DP_INLINE vf vf_greatest(vf a, vf b) { return a > b ? a : b; }
+/*
+ * x * 2^n, rounded once, for 2^-2 < |x| < 2^2 and integral n, |n| < 250; a NaN stays. The power is applied in two factors so
+ * that only the second product can be inexact.
+ */
+DP_INLINE vf vf_scale(vf x, vf n) {
+    if (x != x)
+        return x;
+    int32_t k = (int32_t)n, first = k / 2, second = k - first;
+    return x * dp_f32_from_bits((uint32_t)(first + 127) << 23) * dp_f32_from_bits((uint32_t)(second + 127) << 23);
+}
 DP_INLINE vf vf_sqrt(vf a) { return __builtin_sqrtf(a); }
 DP_INLINE vf vf_abs(vf a) { return __builtin_fabsf(a); }
 DP_INLINE vf vf_rint(vf a) { return rintf(a); }

@@ -255,20 +255,44 @@ static void casts(void **state) {
     }
 }
 
+/* What the kernel language documents. Bits of the modes NONE, RINT, FLOOR, CEIL, ROUND, TRUNC, ODD. */
+enum { NONE = 1, FIVE = 0x3e, ODD = 0x40 };
+static const struct {
+    uint8_t source, destination, modes;
+} documented[] = {
+    {DP_F16, DP_F32, NONE},
+    {DP_F16, DP_I32, FIVE},
+    {DP_F16, DP_I16, FIVE},
+    {DP_F16, DP_I8, FIVE | NONE},
+    {DP_F16, DP_U8, FIVE | NONE},
+    {DP_F16, DP_I4, FIVE | NONE},
+    {DP_F32, DP_F16, FIVE | ODD | NONE},
+    {DP_F32, DP_BF16, FIVE},
+    {DP_F32, DP_I16, FIVE},
+    {DP_F32, DP_I32, FIVE},
+    {DP_F32, DP_I64, FIVE},
+    {DP_F32, DP_F32, FIVE},
+    {DP_BF16, DP_F32, NONE},
+    {DP_BF16, DP_I32, FIVE},
+    {DP_I4, DP_F16, NONE},
+    {DP_I8, DP_F16, NONE},
+    {DP_U8, DP_F16, NONE},
+    {DP_I16, DP_F16, FIVE | NONE},
+    {DP_I16, DP_F32, NONE},
+    {DP_I32, DP_F32, FIVE | NONE},
+    {DP_I32, DP_F16, NONE},
+    {DP_I32, DP_I16, NONE},
+    {DP_I32, DP_I64, NONE},
+    {DP_I64, DP_I32, NONE},
+    {DP_I64, DP_F32, FIVE},
+};
+
 static void documented_casts_are_offered(void **state) {
     (void)state;
-    int count = 0;
-    EACH_TYPE(t) EACH_TYPE(source) for (unsigned mode = 0; mode < DP_ROUND_COUNT; mode++) {
-        if (!dp_cast_documented(t, source, mode))
-            continue;
-        count++;
-        assert_non_null(m->cast[t][source][mode]);
-    }
-    assert_int_equal(count, 92);
-    assert_true(dp_cast_documented(DP_F16, DP_F32, DP_ROUND_ODD));
-    assert_false(dp_cast_documented(DP_F32, DP_F16, DP_ROUND_RINT));
-    assert_false(dp_cast_documented(DP_I8, DP_I16, DP_ROUND_NONE));
-    assert_false(dp_cast_documented(DP_F16, DP_F32, DP_ROUND_COUNT));
+    for (size_t i = 0; i < sizeof documented / sizeof *documented; i++)
+        for (unsigned mode = 0; mode < DP_ROUND_COUNT; mode++)
+            if (documented[i].modes >> mode & 1)
+                assert_non_null(m->cast[documented[i].destination][documented[i].source][mode]);
 }
 
 static bool holds(int relation, long double x, long double y) {

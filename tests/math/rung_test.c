@@ -243,18 +243,16 @@ typedef void (*group_fn)(void *dst, const void *a, size_t n);
 
 static void reductions(void) {
     enum { TAME = 2048 };
-    static uint64_t tame[TAME];
-    EACH_TYPE(t) if (OFFERED("reduce", 0, t, reduce[t].tree_sum)) for (bool made = false, once = true; once; once = false) EACH_SIZE(n) for (int round = 0; round < 4; round++) {
+    static uint64_t tame[DP_DTYPE_COUNT][TAME];
+    EACH_TYPE(t) for (size_t i = 0; i < TAME && generic->reduce[t].tree_sum; i++)
+        tame[t][i] = converted(t, (long double)((int64_t)random_bits() >> 40) / 1024, DP_ROUND_RINT);
+    EACH_TYPE(t) if (OFFERED("reduce", 0, t, reduce[t].tree_sum)) EACH_SIZE(n) for (int round = 0; round < 4; round++) {
         const dp_reduce_fns *g = &generic->reduce[t], *r = &rung->reduce[t];
         size_t s = shift_of(t, n);
         prepare(t, t, t);
-        if (!made)
-            for (size_t i = 0; i < TAME; i++)
-                tame[i] = converted(t, (long double)((int64_t)random_bits() >> 40) / 1024, DP_ROUND_RINT);
-        made = true;
         if (round) /* sums that do not end as NaN */
             for (size_t i = 0; i < ELEMENTS_MAX; i++)
-                element_set(t, left, i, tame[random_bits() % TAME]);
+                element_set(t, left, i, tame[t][random_bits() % TAME]);
         g->tree_sum(expected + GUARD, left + s, n);
         r->tree_sum(got + GUARD, left + s, n);
         compare_rooms("tree_sum", 0, t, GUARD, 1);
