@@ -104,3 +104,7 @@ bool dp_gm_find_before(const void *addr, dp_gm_range *out_range) {
 }
 
 uint64_t dp_gm_epoch(void) { return atomic_load_explicit(&epoch, memory_order_acquire); }
+
+void dp_gm_fork_prepare(void) { pthread_rwlock_wrlock(&lock); }
+
+void dp_gm_fork_done(void) { pthread_rwlock_unlock(&lock); }

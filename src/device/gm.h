@@ -23,4 +23,8 @@ bool dp_gm_find_before(const void *addr, dp_gm_range *out_range);
 /* Changes whenever a range is added or removed: lets cores cache their last range. */
 uint64_t dp_gm_epoch(void);
 
+/* Around fork(): the child must not inherit a lock that a thread it does not have was holding. */
+void dp_gm_fork_prepare(void);
+void dp_gm_fork_done(void);
+
 #endif

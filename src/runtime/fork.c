@@ -1,0 +1,48 @@
+#include "runtime/fork.h"
+
+#include <pthread.h>
+
+#include "device/gm.h"
+#include "runtime/callback_state.h"
+#include "runtime/device_state.h"
+#include "runtime/event_state.h"
+#include "runtime/handle.h"
+#include "runtime/job.h"
+#include "runtime/memory_state.h"
+#include "runtime/stream_queue.h"
+
+/* Locks are taken in the order in which ordinary code nests them. */
+static void prepare(void) {
+    dp_device_fork_prepare();
+    dp_callback_fork_prepare();
+    dp_stream_fork_prepare();
+    dp_event_fork_prepare();
+    dp_pool_fork_prepare();
+    dp_device_memory_fork_prepare();
+    dp_gm_fork_prepare();
+    dp_handle_fork_prepare();
+}
+
+static void parent(void) {
+    dp_handle_fork_done();
+    dp_gm_fork_done();
+    dp_device_memory_fork_done();
+    dp_pool_fork_parent();
+    dp_event_fork_done();
+    dp_stream_fork_parent();
+    dp_callback_fork_parent();
+    dp_device_fork_parent();
+}
+
+static void child(void) {
+    dp_handle_fork_done();
+    dp_gm_fork_done();
+    dp_device_memory_fork_done();
+    dp_pool_fork_child();
+    dp_event_fork_done();
+    dp_stream_fork_child();
+    dp_callback_fork_child();
+    dp_device_fork_child();
+}
+
+void dp_fork_install(void) { pthread_atfork(prepare, parent, child); }

@@ -1,0 +1,90 @@
+#include "runtime/report.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "runtime/handle.h"
+#include "runtime/stream_queue.h"
+
+static _Thread_local const char *api_call;
+static _Thread_local const void *api_caller;
+static _Thread_local char recent[1280], shown[1280];
+
+uint64_t dp_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void dp_report_enter(const char *api_name, const void *caller) {
+    api_call = api_name;
+    api_caller = caller;
+}
+
+void dp_report_leave(void) {
+    api_call = NULL;
+    api_caller = NULL;
+}
+
+bool dp_report_wanted(void) {
+    const dp_observer *observer = dp_observer_current();
+    return observer && observer->host;
+}
+
+void dp_report_fault(const char *api_name, int vendor_code, const void *caller) {
+    const char *sentence = dp_fail_message();
+    snprintf(recent, sizeof recent, "%s: %s", api_name, sentence[0] ? sentence : "failed");
+    if (!dp_report_wanted())
+        return;
+    uint64_t now = dp_clock_ns();
+    dp_observer_host_event(&(dp_host_event){.kind = DP_HOST_FAULT,
+                                            .name = api_name,
+                                            .begin_ns = now,
+                                            .end_ns = now,
+                                            .status = vendor_code,
+                                            .caller = caller,
+                                            .message = sentence});
+}
+
+const char *dp_report_recent(void) {
+    if (!recent[0])
+        return NULL;
+    snprintf(shown, sizeof shown, "%s", recent);
+    recent[0] = '\0';
+    return shown;
+}
+
+void dp_report_memory(dp_host_event_kind kind, uint32_t device_id, void *dst, const void *src, size_t size_bytes) {
+    if (DP_LIKELY(!dp_report_wanted()))
+        return;
+    uint64_t now = dp_clock_ns();
+    dp_observer_host_event(&(dp_host_event){.kind = kind,
+                                            .name = api_call,
+                                            .begin_ns = now,
+                                            .end_ns = now,
+                                            .device_id = device_id,
+                                            .dst = dst,
+                                            .src = src,
+                                            .size_bytes = size_bytes,
+                                            .caller = api_caller});
+}
+
+void dp_report_call(uint64_t begin_ns, int vendor_code, void *stream_handle) {
+    if (!dp_report_wanted())
+        return;
+    uint32_t stream_id = 0, device_id = 0;
+    dp_stream *stream = stream_handle ? dp_handle_acquire(stream_handle, DP_HANDLE_STREAM, "stream") : NULL;
+    if (stream) {
+        stream_id = stream->id;
+        device_id = stream->device_id;
+        dp_stream_release(stream);
+    }
+    dp_observer_host_event(&(dp_host_event){.kind = DP_HOST_CALL,
+                                            .name = api_call,
+                                            .begin_ns = begin_ns,
+                                            .end_ns = dp_clock_ns(),
+                                            .stream_id = stream_id,
+                                            .device_id = device_id,
+                                            .status = vendor_code,
+                                            .caller = api_caller});
+}
