@@ -18,6 +18,8 @@ static void prepare(void) {
     dp_stream_fork_prepare();
     dp_event_fork_prepare();
     dp_pool_fork_prepare();
+    dp_vmm_fork_prepare();
+    dp_host_memory_fork_prepare();
     dp_device_memory_fork_prepare();
     dp_gm_fork_prepare();
     dp_handle_fork_prepare();
@@ -27,6 +29,8 @@ static void parent(void) {
     dp_handle_fork_done();
     dp_gm_fork_done();
     dp_device_memory_fork_done();
+    dp_host_memory_fork_done();
+    dp_vmm_fork_done();
     dp_pool_fork_parent();
     dp_event_fork_done();
     dp_stream_fork_parent();
@@ -38,6 +42,8 @@ static void child(void) {
     dp_handle_fork_done();
     dp_gm_fork_done();
     dp_device_memory_fork_done();
+    dp_host_memory_fork_done();
+    dp_vmm_fork_done();
     dp_pool_fork_child();
     dp_event_fork_done();
     dp_stream_fork_child();

@@ -1,69 +1,200 @@
+#define _GNU_SOURCE
 #include "runtime/launch.h"
 
-#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "device/core.h"
+#include "base/memory.h"
 #include "device/print.h"
+#include "runtime/device_state.h"
+#include "runtime/launch_state.h"
+#include "runtime/report.h"
 
-/* First slice: blocks run one after the other on the calling thread. */
-static _Thread_local jmp_buf block_exit;
-static _Thread_local bool faulted;
+static _Atomic uint64_t last_launch_id;
 
-static bool park(dp_core *core, const dp_wait *wait) {
-    (void)core;
-    return wait->ready(wait->context);
-}
-static void abandon(dp_core *core) {
-    (void)core;
-    longjmp(block_exit, 1);
-}
-static void fault(dp_core *core, dp_loc loc, const char *sentence) {
-    (void)core;
-    dp_fail(DP_ERR_KERNEL, "%s:%u: %s", loc.file ? loc.file : "?", loc.line, sentence);
-    faulted = true;
-}
-static const dp_core_host host = {.park = park, .abandon = abandon, .fault = fault};
+static pthread_mutex_t exception_lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*exception_callback)(const dp_exception_info *info, void *context);
+static void *exception_context;
 
-static void run_block(dp_core *core, dp_kernel_entry entry, const void *args) {
-    bool failed = setjmp(block_exit) != 0;
-    if (!failed) {
-        dp_core_set_current(core);
-        dp_core_block_begin(core);
-        entry(args);
+void dp_launch_set_exception_callback(void (*callback)(const dp_exception_info *info, void *context), void *context) {
+    pthread_mutex_lock(&exception_lock);
+    exception_callback = callback;
+    exception_context = context;
+    pthread_mutex_unlock(&exception_lock);
+}
+
+static void tell_exception(const dp_launch *launch) {
+    pthread_mutex_lock(&exception_lock);
+    void (*callback)(const dp_exception_info *, void *) = exception_callback;
+    void *context = exception_context;
+    pthread_mutex_unlock(&exception_lock);
+    if (callback)
+        callback(&(dp_exception_info){.task_id = launch->task_id,
+                                      .stream_id = launch->info.stream_id,
+                                      .device_id = launch->info.device_id,
+                                      .thread_id = (uint32_t)gettid(),
+                                      .status = DP_ERR_KERNEL,
+                                      .kernel_name = launch->info.kernel.name,
+                                      .sentence = launch->error},
+                 context);
+}
+
+void dp_launch_fail(dp_launch *launch, const char *sentence) {
+    pthread_mutex_lock(&launch->lock);
+    if (!launch->explained) {
+        launch->explained = true;
+        const char *name = launch->info.kernel.name;
+        snprintf(launch->error, sizeof launch->error, "kernel %s failed: %s", name ? name : "?", sentence);
     }
-    dp_core_block_end(core, failed);
-    dp_core_set_current(NULL);
+    pthread_mutex_unlock(&launch->lock);
+    atomic_store(&launch->failed, true);
 }
 
-dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
+static void destroy_launch(dp_job *job) {
+    dp_launch *launch = (dp_launch *)job;
+    pthread_mutex_destroy(&launch->lock);
+    dp_launch_sync_destroy(launch->sync);
+    dp_free(launch);
+}
+
+/* All units have ended; this thread ended the last one. */
+static void end_launch(dp_launch *launch) {
+    dp_stream *stream = launch->stream;
+    pthread_mutex_lock(&stream->lock);
+    atomic_store(&stream->launch, NULL);
+    pthread_mutex_unlock(&stream->lock);
+    if (launch->observer && launch->observer->launch_end)
+        launch->observer->launch_end(&launch->info);
+    dp_print_launch_end(&launch->info);
+    dp_device_add_busy(launch->info.device_id, dp_clock_ns() - launch->begin_ns);
+    if (DP_UNLIKELY(atomic_load(&launch->failed))) {
+        dp_stream_fail(stream, DP_ERR_KERNEL, launch->error);
+        tell_exception(launch);
+    }
+}
+
+/* For threads that joined: the stream goes on from here if the last unit ended here. */
+static void join_launch(dp_job *job) {
+    dp_launch *launch = (dp_launch *)job;
+    if (!dp_launch_take_part(launch))
+        return;
+    end_launch(launch);
+    dp_stream_task_done(launch->stream);
+}
+
+static dp_task_state run_launch(dp_task *task) {
+    dp_launch *launch = *(dp_launch **)task->payload;
+    dp_stream *stream = task->stream;
+    launch->observer = dp_observer_current();
+    launch->begin_ns = dp_clock_ns();
+    launch->task_id = (uint32_t)task->number;
+    if (launch->observer && launch->observer->launch_begin)
+        launch->observer->launch_begin(&launch->info);
+    atomic_fetch_add(&launch->job.references, 1); /* the task may end while this thread still looks on */
+    if (launch->units > 1) {
+        unsigned width = dp_pool_width();
+        pthread_mutex_lock(&stream->lock);
+        atomic_store(&stream->launch, &launch->job);
+        pthread_mutex_unlock(&stream->lock);
+        dp_pool_publish(&launch->job, (launch->units < width ? launch->units : width) - 1);
+    }
+    bool last = dp_launch_take_part(launch);
+    if (last)
+        end_launch(launch);
+    dp_job_release(&launch->job);
+    return last ? DP_TASK_DONE : DP_TASK_PENDING;
+}
+
+static void destroy_launch_task(dp_task *task) { dp_job_release(&(*(dp_launch **)task->payload)->job); }
+
+static dp_status check_launch(const dp_kernel_info *info, uint32_t blocks, dp_kernel_entry entry, const void *args,
+                              size_t args_bytes) {
+    if (!info)
+        return dp_fail(DP_ERR_ARGUMENT, "info is NULL, but must describe the kernel");
+    const char *name = info->name ? info->name : "?";
+    if (!entry)
+        return dp_fail(DP_ERR_ARGUMENT, "kernel %s has no entry function", name);
+    if (blocks < 1 || blocks > DP_LAUNCH_BLOCKS_MAX)
+        return dp_fail(DP_ERR_ARGUMENT, "blockDim of kernel %s is %u, but must be 1 to %u", name, blocks, DP_LAUNCH_BLOCKS_MAX);
+    if (info->core_mix > DP_MIX_AIC_1_2)
+        return dp_fail(DP_ERR_ARGUMENT, "core mix of kernel %s is %u, but must be 0 to %d", name, info->core_mix, DP_MIX_AIC_1_2);
+    if (args_bytes && !args)
+        return dp_fail(DP_ERR_ARGUMENT, "args of kernel %s is NULL, but %zu bytes of arguments were announced", name, args_bytes);
+    if (args_bytes > SIZE_MAX / 2)
+        return dp_fail(DP_ERR_ARGUMENT, "argsSize of kernel %s is %zu, which is no size", name, args_bytes);
+    const dp_chip *chip = dp_chip_current();
+    if (info->dynamic_ub_bytes > chip->space_bytes[DP_SPACE_UB])
+        return dp_fail(DP_ERR_ARGUMENT, "kernel %s is launched with %u bytes of dynamic unified buffer, but a core of %s has %u",
+                       name, info->dynamic_ub_bytes, chip->name, chip->space_bytes[DP_SPACE_UB]);
+    return DP_OK;
+}
+
+static dp_launch *new_launch(const dp_kernel_info *info, uint32_t blocks, dp_stream *stream, dp_kernel_entry entry,
+                             const void *args, size_t args_bytes) {
+    static const uint8_t cores[] = {[DP_MIX_AIV] = 1, [DP_MIX_AIC] = 1, [DP_MIX_AIC_1_1] = 2, [DP_MIX_AIC_1_2] = 3};
+    dp_launch *launch = dp_alloc(DP_MEM_RUNTIME, sizeof *launch + args_bytes);
+    if (!launch) {
+        dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to launch kernel %s (%zu bytes)", info->name ? info->name : "?",
+                sizeof *launch + args_bytes);
+        return NULL;
+    }
+    pthread_mutex_init(&launch->lock, NULL);
+    launch->job.join = join_launch;
+    launch->job.destroy = destroy_launch;
+    atomic_store(&launch->job.references, 1);
+    launch->info = (dp_launch_info){.id = atomic_fetch_add(&last_launch_id, 1) + 1,
+                                    .kernel = *info,
+                                    .blocks = blocks,
+                                    .stream_id = stream->id,
+                                    .device_id = stream->device_id};
+    launch->stream = stream;
+    launch->entry = entry;
+    launch->cores_per_block = cores[info->core_mix];
+    launch->units = blocks * launch->cores_per_block;
+    atomic_store(&launch->remaining, launch->units);
+    if (args_bytes)
+        memcpy(launch->args, args, args_bytes);
+    launch->sync = dp_launch_sync_create(blocks, info->core_mix);
+    if (!launch->sync) {
+        destroy_launch(&launch->job);
+        return NULL;
+    }
+    return launch;
+}
+
+dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *handle, dp_kernel_entry entry,
                            const void *args, size_t args_bytes) {
-    (void)stream, (void)args_bytes;
-    if (!info || !entry || blocks < 1 || blocks > DP_LAUNCH_BLOCKS_MAX)
-        return dp_fail(DP_ERR_ARGUMENT, "blockDim is %u, but must be 1 to %u", blocks, DP_LAUNCH_BLOCKS_MAX);
-    static uint64_t last_id;
-    dp_launch_info launch = {.id = ++last_id, .kernel = *info, .blocks = blocks};
-    dp_core *core = dp_core_create(dp_chip_current());
-    if (!core)
-        return DP_ERR_OUT_OF_MEMORY;
-    const dp_observer *observer = dp_observer_current();
-    if (observer && observer->launch_begin)
-        observer->launch_begin(&launch);
-    faulted = false;
-    for (uint32_t b = 0; b < blocks && !faulted; b++) {
-        core->kind = info->core_mix == DP_MIX_AIC ? DP_CORE_AIC : DP_CORE_AIV;
-        core->block_idx = b, core->block_num = blocks;
-        core->sub_block_idx = 0, core->sub_block_num = 1, core->task_ration = 1;
-        core->core_index = b, core->launch = &launch, core->host = &host;
-        run_block(core, entry, args);
+    dp_status status = check_launch(info, blocks, entry, args, args_bytes);
+    if (status != DP_OK)
+        return status;
+    dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
+    if (!stream)
+        return status;
+    status = DP_ERR_OUT_OF_MEMORY;
+    dp_launch *launch = new_launch(info, blocks, stream, entry, args, args_bytes);
+    if (!launch)
+        goto done;
+    dp_task *task = dp_task_new(stream, info->name ? info->name : "kernel", sizeof launch);
+    if (!task) {
+        dp_job_release(&launch->job);
+        goto done;
     }
-    if (observer && observer->launch_end)
-        observer->launch_end(&launch);
-    dp_print_launch_end(&launch);
-    dp_core_destroy(core);
-    return faulted ? DP_ERR_KERNEL : DP_OK;
+    *(dp_launch **)task->payload = launch;
+    task->run = run_launch;
+    task->destroy = destroy_launch_task;
+    status = dp_stream_append(stream, task);
+    if (status != DP_OK) {
+        destroy_launch_task(task);
+        dp_task_discard(task);
+    }
+done:
+    dp_stream_release(stream);
+    return status;
 }
 
-int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry, const void *args,
-                     size_t args_bytes) {
+/* The API floor has a stronger one, which maps the status to the vendor's codes. */
+__attribute__((weak)) int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
+                                           const void *args, size_t args_bytes) {
     return (int)dp_launch_submit(info, blocks, stream, entry, args, args_bytes);
 }

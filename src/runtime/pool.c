@@ -214,7 +214,7 @@ void dp_pool_publish(dp_job *job, unsigned helpers) {
     if (!pool.started)
         start_workers();
     atomic_fetch_add(&job->references, 1);
-    job->listed = true;
+    atomic_store(&job->listed, true);
     job->previous = NULL;
     job->next = pool.jobs;
     if (pool.jobs)
@@ -226,10 +226,12 @@ void dp_pool_publish(dp_job *job, unsigned helpers) {
 }
 
 void dp_pool_withdraw(dp_job *job) {
+    if (!atomic_load(&job->listed))
+        return;
     pthread_mutex_lock(&pool.lock);
-    bool listed = job->listed;
+    bool listed = atomic_load(&job->listed);
     if (listed) {
-        job->listed = false;
+        atomic_store(&job->listed, false);
         if (job->previous)
             job->previous->next = job->next;
         else

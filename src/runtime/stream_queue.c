@@ -259,6 +259,8 @@ static bool help(dp_stream *stream, uint64_t until) {
         return false;
     pthread_mutex_lock(&stream->lock);
     dp_job *job = atomic_load(&stream->launch);
+    if (job && !atomic_load(&job->listed))
+        job = NULL; /* all taken already */
     if (job)
         atomic_fetch_add(&job->references, 1);
     pthread_mutex_unlock(&stream->lock);
@@ -275,16 +277,16 @@ typedef struct goal {
     _Atomic bool *flag;
 } goal;
 
-static bool reached(const dp_stream *stream, const goal *goal) {
-    return goal->flag ? atomic_load(goal->flag) : atomic_load(&stream->completed) >= goal->number;
+static bool reached(const dp_stream *stream, const goal *g) {
+    return g->flag ? atomic_load(g->flag) : atomic_load(&stream->completed) >= g->number;
 }
 
-static dp_status wait_for(dp_stream *stream, const goal *goal, uint64_t deadline_ns) {
+static dp_status wait_for(dp_stream *stream, const goal *g, uint64_t deadline_ns) {
     uint64_t spin_end = 0;
-    for (unsigned spins = 1; !reached(stream, goal); spins++) {
+    for (unsigned spins = 1; !reached(stream, g); spins++) {
         if (deadline_ns == UINT64_MAX && spins % 32 == 1) {
             dp_stream_state state = atomic_load(&stream->state);
-            if ((state == DP_STREAM_READY || state == DP_STREAM_PENDING) && help(stream, goal->number))
+            if ((state == DP_STREAM_READY || state == DP_STREAM_PENDING) && help(stream, g->number))
                 continue;
         }
         if (spins % 64 != 0) {
@@ -303,7 +305,7 @@ static dp_status wait_for(dp_stream *stream, const goal *goal, uint64_t deadline
         }
         uint32_t seen = dp_futex_read(&stream->progress);
         uint64_t wake_ns = dp_pool_has_workers() ? deadline_ns : now + 1000000;
-        if (!reached(stream, goal))
+        if (!reached(stream, g))
             dp_futex_wait(&stream->progress, seen, wake_ns < deadline_ns ? wake_ns : deadline_ns);
     }
     return DP_OK;
@@ -413,18 +415,21 @@ void dp_stream_fork_parent(void) {
 
 /* What was queued or running belongs to the parent: in the child the streams are idle. Its memory is left alone. */
 void dp_stream_fork_child(void) {
-    for (dp_stream *stream = all_streams; stream; stream = stream->next) {
+    pthread_mutex_init(&list_lock, NULL);
+    for (dp_stream *stream = all_streams, *next; stream; stream = next) {
+        next = stream->next;
+        bool was_held = atomic_load(&stream->state) != DP_STREAM_IDLE;
         stream->head = stream->tail = NULL;
+        stream->subscriber = NULL;
         atomic_store(&stream->launch, NULL);
         stream->ready_next = stream->ready_previous = NULL;
-        if (atomic_load(&stream->state) != DP_STREAM_IDLE)
-            dp_handle_release(stream->self);
         atomic_store(&stream->state, DP_STREAM_IDLE);
         atomic_store(&stream->completed, atomic_load(&stream->submitted));
         atomic_store(&stream->oldest_ticket, UINT64_MAX);
         atomic_store(&stream->progress.waiters, 0);
         pthread_mutex_init(&stream->lock, NULL);
+        if (was_held)
+            dp_stream_release(stream);
     }
-    pthread_mutex_init(&list_lock, NULL);
     running = NULL;
 }
