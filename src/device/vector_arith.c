@@ -1,6 +1,4 @@
 /* Executors of the lane-by-lane families BINARY, UNARY, SCALAR, TERNARY and AXPY. */
-#include <string.h>
-
 #include "device/vector.h"
 
 #define FOLLOWS(last, first, math_last, math_first)                                                                    \
@@ -133,27 +131,9 @@ void dp_visit_scalar(const dp_core *core, const dp_insn *insn, dp_access_fn visi
 
 /* ---- TERNARY ---- */
 
-enum { CHUNK = 256 };
-
-typedef struct ternary_run {
-    dp_ternary_fn fn;
-    dp_cast_fn widen; /* half sources of a float destination; NULL: one type */
-} ternary_run;
-
 static void run_ternary(const void *context, uint8_t *const at[DP_WALK_OPERANDS], size_t lane, size_t lanes) {
     (void)lane;
-    const ternary_run *run = context;
-    if (!run->widen) {
-        run->fn(at[0], at[1], at[2], lanes);
-        return;
-    }
-    float a[CHUNK], b[CHUNK];
-    for (size_t i = 0; i < lanes; i += CHUNK) {
-        size_t n = lanes - i < CHUNK ? lanes - i : CHUNK;
-        run->widen(a, at[1] + 2 * i, n);
-        run->widen(b, at[2] + 2 * i, n);
-        run->fn(at[0] + 4 * i, a, b, n);
-    }
+    (*(const dp_ternary_fn *)context)(at[0], at[1], at[2], lanes);
 }
 
 void dp_exec_ternary(dp_core *core, dp_insn *insn) {
@@ -166,12 +146,12 @@ void dp_exec_ternary(dp_core *core, dp_insn *insn) {
         dp_fault_pair(core, insn, dst, src,
                       insn->op == DP_OP_MUL_ADD_DST ? "half to half, float to float and half to float"
                                                     : "half to half and float to float");
-    ternary_run run = {core->math->ternary[insn->op - DP_OP_MUL_ADD_DST][dst],
-                       widens ? core->math->cast[DP_F32][DP_F16][0] : NULL};
-    dp_need_loop(core, insn, run.fn && (run.widen || !widens));
+    dp_ternary_fn fn =
+        widens ? core->math->mul_add_dst_wide : core->math->ternary[insn->op - DP_OP_MUL_ADD_DST][dst];
+    dp_need_loop(core, insn, fn != NULL);
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_3, &walk))
-        dp_walk_run(&walk, run_ternary, &run);
+        dp_walk_run(&walk, run_ternary, &fn);
 }
 
 void dp_visit_ternary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

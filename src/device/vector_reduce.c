@@ -262,6 +262,10 @@ static void running_sum(const reduction *red) {
     red->core->acc_value = sum;
 }
 
+static bool is_nan(const reduction *red, uint64_t bits) {
+    return red->bytes == 2 ? (bits & 0x7fff) > 0x7c00 : (bits & 0x7fffffff) > 0x7f800000;
+}
+
 static void running_extreme(const reduction *red) {
     bool max = is_max(red->insn->op), found = false;
     dp_binary_fn better = red->core->math->binary[max ? DP_MATH_MAX : DP_MATH_MIN][red->insn->operand[0].dtype];
@@ -277,6 +281,8 @@ static void running_extreme(const reduction *red) {
         uint32_t lane = 0;
         if (!extreme_of_repeat(red, r, &value, &lane))
             continue;
+        if (found && is_nan(red, best))
+            break; /* the first NaN is the extreme */
         if (found)
             better(&both, &value, &best, 1); /* of equal values the second, the older one, stays */
         if (!found || memcmp(&both, &best, red->bytes) != 0) {
