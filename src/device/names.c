@@ -43,5 +43,7 @@ const char *dp_operand_role(const dp_insn *insn, unsigned k) {
         return "source";
     if (dp_insn_family(insn->op) == DP_FAMILY_SELECT)
         return k == 1 ? "selection mask" : sources[k - 2];
+    if (dp_insn_family(insn->op) == DP_FAMILY_REDUCE)
+        return k == 1 ? "source" : "work buffer";
     return sources[k - 1];
 }
