@@ -46,7 +46,7 @@ void dp_describe_gm(const void *addr, size_t bytes, char *text, size_t text_byte
                         dp_describe_count((uint64_t)((const uint8_t *)addr - range.base), at), range.id,
                         dp_describe_count(range.size_bytes, whole));
     else if (dp_gm_find_before(addr, &range))
-        used = snprintf(text, text_bytes, "%s bytes, %s past the end of GM allocation %" PRIu64 " (%s bytes)",
+        used = snprintf(text, text_bytes, "%s bytes that start %s bytes after the end of GM allocation %" PRIu64 " (%s bytes)",
                         dp_describe_count(bytes, size),
                         dp_describe_count((uint64_t)((const uint8_t *)addr - range.base) - range.size_bytes, at), range.id,
                         dp_describe_count(range.size_bytes, whole));

@@ -11,7 +11,7 @@ typedef struct outside {
     const dp_insn *insn;
     const uint8_t *addr;
     size_t bytes;
-    unsigned space;
+    unsigned space, operand;
 } outside;
 
 static void look_outside(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
@@ -34,7 +34,24 @@ static void look_outside(void *context, unsigned operand, unsigned mode, const v
         o->addr = at;
         o->bytes = bytes;
         o->space = space;
+        o->operand = operand;
     }
+}
+
+/* The part of a run that lies beyond its tensor. */
+static void look_beyond(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
+    outside *o = context;
+    (void)mode;
+    if (o->addr || operand >= 4 || !bytes || !o->insn->operand[operand].size_bytes)
+        return;
+    const dp_operand *tensor = &o->insn->operand[operand];
+    const uint8_t *begin = tensor->addr, *end = begin + tensor->size_bytes, *at = addr;
+    if (at >= begin && at + bytes <= end)
+        return;
+    o->addr = at >= begin && at < end ? end : at;
+    o->bytes = at >= begin && at < end ? (size_t)(at + bytes - end) : bytes;
+    o->space = tensor->space;
+    o->operand = operand;
 }
 
 static bool is_misaligned(const dp_core *core, const dp_insn *insn, unsigned *out_operand) {
@@ -67,6 +84,7 @@ static bool freed_before(const outside *o, dp_finding *f) {
     char size[32];
     f->kind = DP_CHECK_USE_AFTER_FREE;
     f->has_other = true;
+    snprintf(f->sentence, sizeof f->sentence, "%s uses device memory that was freed", dp_insn_name(o->insn->op));
     f->other = dp_place_of_caller(story.free_caller, "aclrtFree freed it");
     snprintf(f->memory, sizeof f->memory, "GM allocation %llu of %s bytes, freed", (unsigned long long)story.id,
              dp_describe_count(story.size_bytes, size));
@@ -94,17 +112,16 @@ static void memory_fault(dp_check_core *state, const dp_insn *insn, dp_finding *
         freed_before(&o, f);
         return;
     }
-    for (k = 0; k < insn->n_operands && k < 4; k++) {
-        const dp_operand *operand = &insn->operand[k];
-        dp_buffer_info info;
-        if (operand->space <= DP_SPACE_GM || !dp_buffer_find(core, operand->buffer_id, &info))
-            continue;
-        f->kind = DP_CHECK_OUTSIDE_TENSOR;
-        describe(core, operand->space, operand->addr, operand->size_bytes, f);
-        f->has_other = true;
-        f->other = dp_place_of_loc(info.init, "InitBuffer made the buffer");
-        snprintf(f->cure, sizeof f->cure, "lower count, repeat or strides to the size of the tensor, or ask InitBuffer for more bytes");
+    dp_insn_visit(core, insn, look_beyond, &o);
+    if (!o.addr)
         return;
+    f->kind = DP_CHECK_OUTSIDE_TENSOR;
+    describe(core, o.space, o.addr, o.bytes, f);
+    snprintf(f->cure, sizeof f->cure, "lower count, repeat or strides to the size of the tensor, or ask InitBuffer for more bytes");
+    dp_buffer_info info;
+    if (dp_buffer_find(core, insn->operand[o.operand].buffer_id, &info)) {
+        f->has_other = true;
+        f->other = dp_place_of_loc(info.init, "InitBuffer made the buffer of the tensor");
     }
 }
 
