@@ -227,26 +227,31 @@ static void conflict(void *context, const dp_span *a, const dp_span *b, uintptr_
     const dp_check_launch *launch = context;
     const dp_kernel_info *kernel = &launch->info->kernel;
     bool both = a->mode & b->mode & DP_SPAN_WRITE;
-    const dp_span *writer = a->mode & DP_SPAN_WRITE ? a : b, *other = writer == a ? b : a;
+    const dp_span *writer = both ? (a->core < b->core ? a : b) : a->mode & DP_SPAN_WRITE ? a : b;
+    const dp_span *other = writer == a ? b : a;
+    const char *core = kernel->core_mix <= DP_MIX_AIC ? "block" : "core"; /* one core per block: people count blocks */
     dp_finding f = {.kind = both ? DP_CHECK_BLOCK_WAW : DP_CHECK_BLOCK_RAW, .has_other = true};
     f.launch = launch->info->id;
     f.launch_loc = kernel->launch;
-    f.block = other->core;
-    f.core = other->core;
+    f.block = f.core = other->core;
     f.on_cube = kernel->core_mix == DP_MIX_AIC;
     snprintf(f.kernel, sizeof f.kernel, "%s", kernel->name ? kernel->name : "?");
     char verb[64];
-    snprintf(verb, sizeof verb, "of core %" PRIu32 " %s", other->core, both ? "writes these bytes" : "reads these bytes");
+    snprintf(verb, sizeof verb, "of %s %" PRIu32 " %s", core, other->core, both ? "writes these bytes" : "reads these bytes");
     f.place = dp_place_of_site(other->site, -1, verb);
-    snprintf(verb, sizeof verb, "of core %" PRIu32 " writes them", writer->core);
+    snprintf(verb, sizeof verb, "of %s %" PRIu32 " writes them", core, writer->core);
     f.other = dp_place_of_site(writer->site, -1, verb);
-    snprintf(f.sentence, sizeof f.sentence,
-             both ? "cores %" PRIu32 " and %" PRIu32 " write the same bytes of device memory; which one stays is chance"
-                  : "core %" PRIu32 " reads bytes of device memory that core %" PRIu32 " writes in the same launch",
-             other->core, writer->core);
+    if (both)
+        snprintf(f.sentence, sizeof f.sentence,
+                 "%ss %" PRIu32 " and %" PRIu32 " write the same bytes of device memory; which one stays is chance", core,
+                 writer->core, other->core);
+    else
+        snprintf(f.sentence, sizeof f.sentence,
+                 "%s %" PRIu32 " reads bytes of device memory that %s %" PRIu32 " writes in the same launch", core, other->core,
+                 core, writer->core);
     dp_describe_gm((const void *)begin, end - begin, f.memory, sizeof f.memory);
     snprintf(f.cure, sizeof f.cure, "%s",
-             both ? "give every block its own bytes (DataCopyPad writes exactly as many as it is told), or SetAtomicAdd"
+             both ? "give every block its own bytes (DataCopyPad writes exactly as many as it is told), or use SetAtomicAdd"
                   : "put SyncAll between the write and the read, or split the kernel in two launches");
     dp_finding_add(&f);
 }

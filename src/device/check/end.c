@@ -21,7 +21,7 @@ static void report_flag(dp_check_core *state, unsigned src, unsigned dst, unsign
         f.has_other = true;
         f.other = dp_place_of_site(flag->wait_site, -1, "was the last wait for it");
     }
-    snprintf(f.sentence, sizeof f.sentence, "flag %s_%s id %u is still raised when the kernel ends; the next kernel on this core finds it raised",
+    snprintf(f.sentence, sizeof f.sentence, "flag %s->%s id %u is still raised when the kernel ends; the next kernel on this core finds it raised",
              a, b, id);
     snprintf(f.cure, sizeof f.cure, "call WaitFlag<HardEvent::%s_%s> once for every SetFlag, also after the last loop turn", a, b);
     dp_finding_add(&f);
@@ -32,11 +32,12 @@ static void report_tensor(void *context, const dp_buffer_info *info) {
     char buffer[160];
     dp_finding f = begin_finding(state, DP_CHECK_LEAKED_TENSOR);
     dp_buffer_describe(info, buffer, sizeof buffer);
-    f.place = dp_place_of_loc(info->last, "the last step of its queue");
+    f.place = dp_place_of_loc(info->last, info->state == DP_BUFFER_OCCUPIED ? "AllocTensor took it"
+                                          : info->state == DP_BUFFER_ENQUE  ? "EnQue put it into the queue"
+                                                                            : "DeQue took it out of the queue");
     f.has_other = true;
     f.other = dp_place_of_loc(info->init, "InitBuffer made the buffer");
     snprintf(f.sentence, sizeof f.sentence, "the tensor in %s is never freed", buffer);
-    dp_describe_local(state->core, info->space, info->addr, info->size_bytes, f.memory, sizeof f.memory);
     snprintf(f.cure, sizeof f.cure, "give it back with FreeTensor (after DeQue if it was enqueued)");
     dp_finding_add(&f);
 }

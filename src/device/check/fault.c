@@ -133,6 +133,7 @@ static void flag_fault(dp_check_core *state, const dp_insn *insn, dp_finding *f)
     bool setting = insn->op == DP_OP_SET_FLAG;
     uint32_t other = setting ? flag->set_site : flag->wait_site;
     f->kind = setting ? DP_CHECK_FLAG_TWICE : DP_CHECK_FLAG_NEVER_SET;
+    f->place = dp_place_of_insn(insn, -1, setting ? "raises it again" : "waits for it");
     if (other) {
         f->has_other = true;
         f->other = dp_place_of_site(other, -1, setting ? "raised it before" : "has taken the last one already");
@@ -156,7 +157,9 @@ static bool queue_fault(dp_check_core *state, const char *sentence, dp_finding *
         snprintf(f->place.what, sizeof f->place.what, "%s is refused", name);
         if (state->core->fault_other.line) {
             f->has_other = true;
-            f->other = dp_place_of_loc(state->core->fault_other, "the step before it, or the queue's InitBuffer");
+            bool empty = calls[i] == DP_OP_QUE_DEQUE && strstr(sentence, "is empty");
+            f->other = dp_place_of_loc(state->core->fault_other, empty ? "InitBuffer made the queue"
+                                                                       : "the last step of the buffer before it");
         }
         return true;
     }

@@ -60,9 +60,9 @@ typedef struct dp_finding {
     dp_loc launch_loc;
     uint32_t block, core;
     bool on_cube; /* core kind */
-    char sentence[320];
+    char sentence[512];
     char memory[224]; /* empty: no address is involved */
-    char cure[256];
+    char cure[320];
     uint64_t count;       /* times seen */
     uint32_t other_blocks; /* further blocks it was seen in (approximate above 64) */
     uint64_t block_bits;   /* blocks 0..63 it was seen in */

@@ -185,9 +185,9 @@ static void gm_mode(dp_check_core *state, bool write) {
         return;
     access.stamp = dp_stamp_make(state->clocks.now, state->site, state->pipe);
     access.atomic = write && state->core->atomic_op != 0 && state->pipe != DP_PIPE_S;
-    against(state, &state->gm_writes, &access, write ? DP_HAZARD_WAW : DP_HAZARD_RAW);
     if (write)
         against(state, &state->gm_reads, &access, DP_HAZARD_WAR);
+    against(state, &state->gm_writes, &access, write ? DP_HAZARD_WAW : DP_HAZARD_RAW);
     remember(state, write ? &state->gm_writes : &state->gm_reads, &access);
 }
 

@@ -216,9 +216,9 @@ static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_
 }
 
 static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
-    check_writer(shadow, access, DP_HAZARD_WAW, cell, bits);
     check_split_readers(shadow, access, cell, bits);
     check_whole_readers(shadow, access, cell, cell + 1);
+    check_writer(shadow, access, DP_HAZARD_WAW, cell, bits);
     if (shadow->writer[cell] == access->stamp)
         return;
     dp_split *split = split_cell(shadow, cell);
@@ -285,15 +285,14 @@ void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t
     cut c = cut_range(offset, bytes);
     if (c.head_bits)
         write_part(shadow, access, c.head_cell, c.head_bits);
-    check_whole_writers(shadow, access, DP_HAZARD_WAW, c.first, c.end);
+    /* readers first: who waits for the reader of the last tile has waited for its writer */
     check_whole_readers(shadow, access, c.first, c.end);
-    if (shadow->split_count) {
-        for (uint32_t cell = c.first; cell < c.end; cell++) {
-            if (is_split(shadow->writer[cell])) {
-                check_split_readers(shadow, access, cell, ~0u);
-                join_cell(shadow, cell);
-            }
-        }
+    for (uint32_t cell = c.first; shadow->split_count && cell < c.end; cell++)
+        check_split_readers(shadow, access, cell, ~0u);
+    check_whole_writers(shadow, access, DP_HAZARD_WAW, c.first, c.end);
+    for (uint32_t cell = c.first; shadow->split_count && cell < c.end; cell++) {
+        if (is_split(shadow->writer[cell]))
+            join_cell(shadow, cell);
     }
     fill_stamps(shadow->writer, c.first, c.end, access->stamp);
     if (c.tail_bits)
