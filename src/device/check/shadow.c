@@ -82,18 +82,10 @@ static dp_split *split_cell(dp_shadow *shadow, uint32_t cell) {
     return split;
 }
 
-/* The cell is about to be written as a whole: one stamp per pipe is enough again (the latest read stands for all). */
+/* The cell is about to be written as a whole: who knows that write to be finished knows what it had to wait for. */
 static void join_cell(dp_shadow *shadow, uint32_t cell) {
     uint32_t index = dp_stamp_site(shadow->writer[cell]);
     dp_split *split = &shadow->splits[index];
-    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
-        if (!shadow->reader[p])
-            continue;
-        for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
-            if (split->reader[p][b] > shadow->reader[p][cell])
-                shadow->reader[p][cell] = split->reader[p][b];
-        }
-    }
     split->next_free = shadow->split_free;
     shadow->split_free = index + 1;
     shadow->writer[cell] = 0;
