@@ -238,7 +238,7 @@ ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void
 /* Wrapped pointer; NULL for an invalid wrapper. */
 ACL_FUNC_VISIBILITY void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
 
-/* Wrapped bytes; 0 for an invalid wrapper. The 32-bit form answers UINT32_MAX for anything that does not fit. */
+/* Wrapped bytes; 0 for an invalid wrapper. The 32-bit form answers UINT32_MAX when the size does not fit. */
 ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
 ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
 
@@ -312,10 +312,10 @@ ACL_FUNC_VISIBILITY aclError aclSetTensorShape(aclTensorDesc *desc, int numDims,
 ACL_FUNC_VISIBILITY aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format);
 ACL_FUNC_VISIBILITY aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
 
-/* The index-th description when desc is the first element of an array made by the library; index 0 is desc itself. */
+/* desc itself for index 0; NULL for other indices: descriptions do not come in arrays. */
 ACL_FUNC_VISIBILITY aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
 
-/* Host address of a constant's data, NULL when it is not constant. */
+/* Host address of the library's copy of a constant's data, NULL when it is not constant. */
 ACL_FUNC_VISIBILITY void *aclGetTensorDescAddress(const aclTensorDesc *desc);
 
 /* Name of the dynamic input the tensor belongs to, copied. */
@@ -348,7 +348,7 @@ ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDevice
  * file and fmt may be NULL. Use the macro ACL_APP_LOG.
  */
 ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
-                                   const char *fmt);
+                                   const char *fmt, ...);
 
 #define ACL_APP_LOG(level, fmt, ...) aclAppLog(level, __FUNCTION__, __FILE__, __LINE__, fmt, ##__VA_ARGS__)
 

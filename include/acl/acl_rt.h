@@ -27,7 +27,8 @@ extern "C" {
 
 /*
  * Starts the library for this process. configPath: NULL, or the path of a JSON file (UTF-8, at most 10 MiB) of which
- * "defaultDevice": {"default_device": "0"} is obeyed; profiling, dump and other keys are accepted and ignored.
+ * "defaultDevice": {"default_device": "0"} is obeyed (as aclrtSetDevice of the calling thread); profiling, dump and other
+ * keys are accepted and ignored.
  * Calls are counted: every call after the first returns ACL_ERROR_REPEAT_INITIALIZE but counts all the same.
  * ACL_ERROR_INVALID_FILE: the file cannot be read; ACL_ERROR_PARSE_FILE: it is not JSON, or a known key has a wrong
  * value; then nothing is initialised. The other functions work before aclInit as well.
@@ -35,9 +36,8 @@ extern "C" {
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
 /*
- * Undoes all aclInit calls. Streams, events and memory the caller made stay valid; what belongs to the process as a
- * whole is released when it ends. ACL_ERROR_UNINITIALIZE when the library is not initialised, ACL_ERROR_REPEAT_FINALIZE
- * when it was finalised already.
+ * Undoes all aclInit calls. Streams, events and memory stay valid until they are released. ACL_ERROR_UNINITIALIZE before
+ * aclInit, ACL_ERROR_REPEAT_FINALIZE when everything was undone already.
  */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
@@ -70,8 +70,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
 /*
- * Calls callback on a thread of the library for every kernel that failed, before a synchronisation reports it. One
- * callback per process; NULL removes it. The info is valid during the callback only.
+ * Calls callback once for every kernel launch that failed, on the thread that noticed it. One callback per process; NULL
+ * removes it. The info is valid during the callback only.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 
@@ -143,8 +143,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, acl
 /* Process id outside containers: that of this process. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
-/* Drops what is queued on the device, waits up to timeout milliseconds for what runs, and clears the errors of its
- * streams. */
+/* Drops what is queued on the device, waits up to timeout milliseconds (0: no limit) for what runs, clears stream errors. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
 /* Number of the device as the driver counts it: undoes ASCEND_RT_VISIBLE_DEVICES. */
@@ -165,21 +164,21 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode)
 ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 
-/* Process-wide switches that operators read (determinism). Any value is kept. */
+/* Switches (determinism and others), 0 or 1, kept for the process. Results of Doppel are deterministic either way. */
 ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 /* ACL_ERROR_RT_SYSPARAMOPT_NOT_SET when it was never set. */
 ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
-/* The same for the current context. */
+/* The same; needs a current context. There is one set for all contexts. */
 ACL_FUNC_VISIBILITY aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 ACL_FUNC_VISIBILITY aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
-/* Seconds (milliseconds in V2) an operator may run. Doppel has no watchdog: kept, and without effect; 0 = for ever. */
+/* Seconds (microseconds in V2) an operator may run. Doppel has no watchdog: without effect, which the log says. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
-/* Seconds a stream may wait for an event. Kept, and without effect. */
+/* Seconds a stream may wait for an event. Without effect, as above. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
-/* How many cores this process (stream, thread) uses: Get answers those of the chip, the others are refused. */
+/* How many cores a device, stream or thread uses: always the whole chip. Setting fewer is ACL_ERROR_API_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceResLimit(int32_t deviceId);
@@ -264,7 +263,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint6
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                                      aclrtStreamAttrValue *value);
 
-/* Refused: see aclrtGetOverflowStatus. */
+/* The overflow check of a stream is always off; switching it on is ACL_ERROR_API_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
@@ -369,7 +368,7 @@ ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void *hostPtr);
 ACL_FUNC_VISIBILITY aclError aclrtMemFlush(void *devPtr, size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
 
-/* Free and total bytes of the device's memory; host memory caps them. Kinds the chip does not have are 0 bytes. */
+/* Free and total bytes of the current device's memory. Kinds of memory the chip does not have: 0 bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /* Device memory by use, at most inputNum entries: one entry, what this process allocated. */
@@ -381,7 +380,7 @@ ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtr
 
 /*
  * Lets the device use size bytes of host memory at ptr; *devPtr is the address for the device, which is the same.
- * Undo with aclrtHostUnregister. A range that overlaps a registered one is an error.
+ * Undo with aclrtHostUnregister. A range that overlaps a registered one is an error. flag: ACL_HOST_REG_* bits.
  */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);

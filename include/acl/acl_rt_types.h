@@ -145,7 +145,7 @@ typedef struct aclrtUtilizationInfo {
     int32_t vectorUtilization;
     int32_t aicpuUtilization;
     int32_t memoryUtilization;
-    aclrtUtilizationExtendInfo *utilizationExtend; /* must be NULL */
+    aclrtUtilizationExtendInfo *utilizationExtend; /* not used */
 } aclrtUtilizationInfo;
 
 typedef struct aclrtUuid {

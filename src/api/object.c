@@ -1,0 +1,140 @@
+#include "api/object.h"
+
+#include <pthread.h>
+
+#include "base/memory.h"
+
+/* Open addressing with linear probing over the addresses of live objects. Removal shifts the rest of the run back. */
+typedef struct slot {
+    const void *object; /* NULL = empty */
+    dp_object_kind kind;
+} slot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static slot *slots;
+static size_t capacity, used; /* capacity is 0 or a power of two */
+
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+}
+static void register_fork_handlers(void) {
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static const char *kind_name(dp_object_kind kind) {
+    switch (kind) {
+    case DP_OBJECT_TENSOR_DESC:
+        return "tensor description of aclCreateTensorDesc";
+    case DP_OBJECT_DATA_BUFFER:
+        return "data buffer of aclCreateDataBuffer";
+    case DP_OBJECT_STREAM_CONFIG:
+        return "configuration of aclrtCreateStreamConfigHandle";
+    }
+    return "object";
+}
+
+static size_t home_of(const void *object) {
+    return ((uintptr_t)object >> 6) * 0x9E3779B97F4A7C15ull & (capacity - 1);
+}
+
+static slot *find(const void *object) {
+    if (!capacity || !object)
+        return NULL;
+    for (size_t i = home_of(object); slots[i].object; i = (i + 1) & (capacity - 1))
+        if (slots[i].object == object)
+            return &slots[i];
+    return NULL;
+}
+
+static void insert(slot entry) {
+    size_t i = home_of(entry.object);
+    while (slots[i].object)
+        i = (i + 1) & (capacity - 1);
+    slots[i] = entry;
+}
+
+static bool grow(void) {
+    size_t old_capacity = capacity, new_capacity = capacity ? 2 * capacity : 64;
+    slot *old = slots, *fresh = dp_alloc(DP_MEM_RUNTIME, new_capacity * sizeof *fresh);
+    if (!fresh)
+        return false;
+    slots = fresh;
+    capacity = new_capacity;
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].object)
+            insert(old[i]);
+    dp_free(old);
+    return true;
+}
+
+static void erase(slot *entry) {
+    size_t hole = (size_t)(entry - slots), mask = capacity - 1;
+    for (size_t i = (hole + 1) & mask; slots[i].object; i = (i + 1) & mask) {
+        size_t home = home_of(slots[i].object);
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            slots[hole] = slots[i];
+            hole = i;
+        }
+    }
+    slots[hole].object = NULL;
+    if (--used == 0) { /* so that a program that released everything leaves nothing behind */
+        dp_free(slots);
+        slots = NULL;
+        capacity = 0;
+    }
+}
+
+void *dp_object_create(dp_object_kind kind, size_t size_bytes) {
+    pthread_once(&once, register_fork_handlers);
+    void *object = dp_alloc(DP_MEM_RUNTIME, size_bytes);
+    if (!object)
+        goto fail;
+    pthread_mutex_lock(&lock);
+    bool room = 4 * (used + 1) <= 3 * capacity || grow();
+    if (room) {
+        insert((slot){object, kind});
+        used++;
+    }
+    pthread_mutex_unlock(&lock);
+    if (room)
+        return object;
+fail:
+    dp_free(object);
+    dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a %s (%zu bytes): free some", kind_name(kind), size_bytes);
+    return NULL;
+}
+
+static dp_status not_live(dp_object_kind kind, const void *handle, const char *argument) {
+    if (!handle)
+        return dp_fail(DP_ERR_HANDLE, "%s is NULL, but must be a live %s", argument, kind_name(kind));
+    return dp_fail(DP_ERR_HANDLE, "%s is %p, but must be a live %s: it was destroyed or never was one", argument,
+                   handle, kind_name(kind));
+}
+
+void *dp_object_get(dp_object_kind kind, const void *handle, const char *argument) {
+    pthread_mutex_lock(&lock);
+    slot *entry = find(handle);
+    bool live = entry && entry->kind == kind;
+    pthread_mutex_unlock(&lock);
+    if (live)
+        return (void *)(uintptr_t)handle;
+    not_live(kind, handle, argument);
+    return NULL;
+}
+
+dp_status dp_object_destroy(dp_object_kind kind, const void *handle, const char *argument) {
+    pthread_mutex_lock(&lock);
+    slot *entry = find(handle);
+    bool live = entry && entry->kind == kind;
+    if (live)
+        erase(entry);
+    pthread_mutex_unlock(&lock);
+    if (!live)
+        return not_live(kind, handle, argument);
+    dp_free((void *)(uintptr_t)handle);
+    return DP_OK;
+}

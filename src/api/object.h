@@ -1,0 +1,26 @@
+/*
+ * object.h - registry of the small host objects the API itself makes (tensor descriptions, data buffers, stream
+ * configurations), so that a destroyed or foreign handle is recognised without touching its memory. Thread-safe, also
+ * across fork.
+ */
+#ifndef DOPPEL_API_OBJECT_H
+#define DOPPEL_API_OBJECT_H
+
+#include "base/status.h"
+
+typedef enum dp_object_kind {
+    DP_OBJECT_TENSOR_DESC = 1,
+    DP_OBJECT_DATA_BUFFER,
+    DP_OBJECT_STREAM_CONFIG
+} dp_object_kind;
+
+/* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */
+void *dp_object_create(dp_object_kind kind, size_t size_bytes);
+
+/* The object, or NULL with a sentence "<argument> is <pointer>, but must be a live ..." (also for NULL). */
+void *dp_object_get(dp_object_kind kind, const void *handle, const char *argument);
+
+/* Forgets and frees it: DP_ERR_HANDLE with that sentence when it is none. */
+dp_status dp_object_destroy(dp_object_kind kind, const void *handle, const char *argument);
+
+#endif

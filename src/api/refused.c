@@ -1,0 +1,29 @@
+#include "api/api.h"
+
+#define DP_REASON_HARDWARE "a simulated device has no hardware to repair; reset the device instead"
+#define DP_REASON_OVERFLOW "there is no overflow status word; run the program under doppel check to find overflows"
+#define DP_REASON_GROUPS "a chip is not divided into computing groups; use the whole device"
+#define DP_REASON_PROCESSES "device memory and events do not cross processes; use threads, or copy through host memory"
+#define DP_REASON_WORDS "streams do not wait for or write device words; use events"
+#define DP_REASON_BINARIES                                                                                             \
+    "a device binary cannot run on a CPU; compile the kernel's source with ascc and launch it with <<<>>>"
+#define DP_REASON_ALLOCATOR "operators take their work space from the caller; leave the allocator unregistered"
+#define DP_REASON_MODELS "models are not executed by this version; run the network's kernels or operators instead"
+#define DP_REASON_CAPTURE "streams are not captured into graphs by this version; queue the work every time"
+#define DP_REASON_COLLECTIVES "there is no collective communication in this version"
+
+/* Nothing of a refused call is looked at. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define DP_REFUSED_CODE(name, parameters, reason)                                                                      \
+    aclError name parameters {                                                                                         \
+        dp_api_call call = DP_API_CALL();                                                                              \
+        return dp_api_refuse(&call, reason);                                                                           \
+    }
+#define DP_REFUSED_VALUE(type, name, parameters, value, reason)                                                        \
+    type name parameters {                                                                                             \
+        dp_api_call call = DP_API_CALL();                                                                              \
+        dp_api_refuse(&call, reason);                                                                                  \
+        return value;                                                                                                  \
+    }
+#include "api/refused.def"
