@@ -27,8 +27,8 @@ extern "C" {
 
 /*
  * Starts the library for this process. configPath: NULL, or the path of a JSON file (UTF-8, at most 10 MiB) of which
- * "defaultDevice": {"default_device": "0"} is obeyed (as aclrtSetDevice of the calling thread); profiling, dump and other
- * keys are accepted and ignored.
+ * "defaultDevice": {"default_device": "0"} is obeyed (as aclrtSetDevice of the calling thread); profiling, dump and
+ * other keys are accepted and ignored.
  * Calls are counted: every call after the first returns ACL_ERROR_REPEAT_INITIALIZE but counts all the same.
  * ACL_ERROR_INVALID_FILE: the file cannot be read; ACL_ERROR_PARSE_FILE: it is not JSON, or a known key has a wrong
  * value; then nothing is initialised. The other functions work before aclInit as well.
@@ -36,8 +36,8 @@ extern "C" {
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
 /*
- * Undoes all aclInit calls. Streams, events and memory stay valid until they are released. ACL_ERROR_UNINITIALIZE before
- * aclInit, ACL_ERROR_REPEAT_FINALIZE when everything was undone already.
+ * Undoes all aclInit calls. Streams, events and memory stay valid until they are released. ACL_ERROR_UNINITIALIZE
+ * before aclInit, ACL_ERROR_REPEAT_FINALIZE when everything was undone already.
  */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
@@ -70,8 +70,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
 /*
- * Calls callback once for every kernel launch that failed, on the thread that noticed it. One callback per process; NULL
- * removes it. The info is valid during the callback only.
+ * Calls callback once for every kernel launch that failed, on the thread that noticed it. One callback per process;
+ * NULL removes it. The info is valid during the callback only.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 
@@ -143,7 +143,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, acl
 /* Process id outside containers: that of this process. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
-/* Drops what is queued on the device, waits up to timeout milliseconds (0: no limit) for what runs, clears stream errors. */
+/* Drops what is queued on the device, waits up to timeout milliseconds (0: no limit) for what runs, clears errors. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
 /* Number of the device as the driver counts it: undoes ASCEND_RT_VISIBLE_DEVICES. */

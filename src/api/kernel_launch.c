@@ -1,0 +1,11 @@
+/* Where the launchers that ascc writes enter the library. */
+#include "api/api.h"
+#include "doppel/launch.h"
+#include "runtime/launch.h"
+
+int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry, const void *args,
+                     size_t args_bytes) {
+    dp_api_call call = dp_api_begin("kernel launch", __builtin_return_address(0));
+    call.stream = stream;
+    return dp_api_end(&call, dp_launch_submit(info, blocks, stream, entry, args, args_bytes));
+}
