@@ -108,3 +108,8 @@ uint64_t dp_gm_epoch(void) { return atomic_load_explicit(&epoch, memory_order_ac
 void dp_gm_fork_prepare(void) { pthread_rwlock_wrlock(&lock); }
 
 void dp_gm_fork_done(void) { pthread_rwlock_unlock(&lock); }
+
+void dp_gm_fork_child(void) {
+    /* a write lock belongs to a thread id, and the child's thread has another */
+    lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}

@@ -25,6 +25,7 @@ uint64_t dp_gm_epoch(void);
 
 /* Around fork(): the child must not inherit a lock that a thread it does not have was holding. */
 void dp_gm_fork_prepare(void);
-void dp_gm_fork_done(void);
+void dp_gm_fork_done(void); /* in the parent */
+void dp_gm_fork_child(void);
 
 #endif

@@ -40,9 +40,9 @@ static void parent(void) {
 
 static void child(void) {
     dp_handle_fork_done();
-    dp_gm_fork_done();
+    dp_gm_fork_child();
     dp_device_memory_fork_done();
-    dp_host_memory_fork_done();
+    dp_host_memory_fork_child();
     dp_vmm_fork_done();
     dp_pool_fork_child();
     dp_event_fork_done();

@@ -150,3 +150,8 @@ dp_status dp_host_memory_device_pointer(void *ptr, void **out_device_ptr) {
 
 void dp_host_memory_fork_prepare(void) { pthread_rwlock_wrlock(&lock); }
 void dp_host_memory_fork_done(void) { pthread_rwlock_unlock(&lock); }
+
+void dp_host_memory_fork_child(void) {
+    /* a write lock belongs to a thread id, and the child's thread has another */
+    lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}

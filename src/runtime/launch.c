@@ -192,9 +192,3 @@ done:
     dp_stream_release(stream);
     return status;
 }
-
-/* The API floor has a stronger one, which maps the status to the vendor's codes. */
-__attribute__((weak)) int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
-                                           const void *args, size_t args_bytes) {
-    return (int)dp_launch_submit(info, blocks, stream, entry, args, args_bytes);
-}

@@ -22,7 +22,8 @@ bool dp_vmm_contains(const void *ptr);
 void dp_device_memory_fork_prepare(void);
 void dp_device_memory_fork_done(void);
 void dp_host_memory_fork_prepare(void);
-void dp_host_memory_fork_done(void);
+void dp_host_memory_fork_done(void); /* in the parent */
+void dp_host_memory_fork_child(void);
 void dp_vmm_fork_prepare(void);
 void dp_vmm_fork_done(void);
 

@@ -33,7 +33,7 @@ bool dp_report_wanted(void) {
 
 void dp_report_fault(const char *api_name, int vendor_code, const void *caller) {
     const char *sentence = dp_fail_message();
-    snprintf(recent, sizeof recent, "%s: %s", api_name, sentence[0] ? sentence : "failed");
+    snprintf(recent, sizeof recent, "E%d: %s: %s", vendor_code, api_name, sentence[0] ? sentence : "failed");
     if (!dp_report_wanted())
         return;
     uint64_t now = dp_clock_ns();

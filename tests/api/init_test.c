@@ -44,23 +44,25 @@ TEST(finalize_undoes_all) {
     CHECK(left == 0);
 }
 
+#define FILE_OF(literal) literal, sizeof literal - 1
+
 TEST(configuration_files) {
     static const struct {
         const char *text;
         size_t bytes;
         aclError code;
-    } cases[] = {{"{}", 2, ACL_SUCCESS},
-                 {"  {\"profiler\": {\"switch\": \"on\"}, \"dump\": []}\n", 46, ACL_SUCCESS},
-                 {"", 0, ACL_ERROR_PARSE_FILE},
-                 {"{", 1, ACL_ERROR_PARSE_FILE},
-                 {"[1]", 3, ACL_ERROR_PARSE_FILE},
-                 {"{} x", 4, ACL_ERROR_PARSE_FILE},
-                 {"{}\0{", 4, ACL_ERROR_PARSE_FILE},
-                 {"\xff\xfe{", 3, ACL_ERROR_PARSE_FILE},
-                 {"{\"defaultDevice\": {\"default_device\": \"x\"}}", 42, ACL_ERROR_PARSE_FILE},
-                 {"{\"defaultDevice\": {\"default_device\": -1}}", 41, ACL_ERROR_PARSE_FILE},
-                 {"{\"defaultDevice\": 3}", 20, ACL_ERROR_PARSE_FILE},
-                 {"{\"defaultDevice\": {\"default_device\": \"77\"}}", 43, ACL_ERROR_RT_INVALID_DEVICEID}};
+    } cases[] = {{FILE_OF("{}"), ACL_SUCCESS},
+                 {FILE_OF("  {\"profiler\": {\"switch\": \"on\"}, \"dump\": []}\n"), ACL_SUCCESS},
+                 {FILE_OF(""), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("[1]"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{} x"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{}\0{"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("\xff\xfe{"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{\"defaultDevice\": {\"default_device\": \"x\"}}"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{\"defaultDevice\": {\"default_device\": -1}}"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{\"defaultDevice\": 3}"), ACL_ERROR_PARSE_FILE},
+                 {FILE_OF("{\"defaultDevice\": {\"default_device\": \"77\"}}"), ACL_ERROR_RT_INVALID_DEVICEID}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = config_file(cases[i].text, cases[i].bytes);
         if (cases[i].code == ACL_SUCCESS) {
