@@ -11,10 +11,13 @@ DP_INLINE vf vf_round_f32(vf x) { return x; }
 DP_INLINE vf vf_round_f16(vf x) { return _mm512_cvtph_ps(DP_HALF_DOWN(x)); }
 #elif DP_MATH_RUNG == DP_RUNG_AVX2
 DP_INLINE vf vf_round_f16(vf x) { return _mm256_cvtph_ps(DP_HALF_DOWN(x)); }
-#else
-DP_INLINE vf vf_round_f16(vf x) { return dp_f32_from_f16(dp_f16_from_f32(x)); }
 #endif
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+DP_INLINE vf vf_round_f16(vf x) { return dp_f32_from_f16(dp_f16_from_f32(x)); }
+DP_INLINE vf vf_round_bf16(vf x) { return dp_f32_from_bf16(dp_bf16_from_f32(x)); }
+#else
 DP_INLINE vf vf_round_bf16(vf x) { return vf_bits(bf16_of(x) << 16); }
+#endif
 
 DP_INLINE float float_f32(const void *p, size_t i) { return ((const float *)p)[i]; }
 DP_INLINE float float_f16(const void *p, size_t i) { return dp_f32_from_f16(((const uint16_t *)p)[i]); }
