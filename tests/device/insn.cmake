@@ -2,3 +2,4 @@
 dp_test(device_insn_vector SOURCES insn_vector_test.c insn_rig.c TIMEOUT 240)
 dp_test(device_insn_reduce SOURCES insn_reduce_test.c insn_rig.c TIMEOUT 240)
 dp_test(device_insn_select SOURCES insn_select_test.c insn_rig.c TIMEOUT 240)
+dp_test(device_insn_fault SOURCES insn_fault_test.c insn_rig.c)
