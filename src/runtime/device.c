@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "device/check/check.h"
+#include "device/trace/trace.h"
 #include "runtime/context_state.h"
 #include "runtime/device_state.h"
 #include "runtime/fork.h"
@@ -13,10 +15,6 @@
 #include "runtime/handle.h"
 #include "runtime/report.h"
 #include "runtime/stream_queue.h"
-
-/* In src/device; absent from programs that link a part of the library only. */
-void dp_check_install(void) __attribute__((weak));
-void dp_trace_install(void) __attribute__((weak));
 
 typedef struct device {
     pthread_mutex_t lock;
@@ -87,9 +85,9 @@ static void install_observer(void) {
     const char *mode = getenv("DOPPEL_MODE");
     if (!mode || !*mode || strcmp(mode, "fast") == 0)
         return;
-    if (strcmp(mode, "check") == 0 && dp_check_install)
+    if (strcmp(mode, "check") == 0)
         dp_check_install();
-    else if (strcmp(mode, "trace") == 0 && dp_trace_install)
+    else if (strcmp(mode, "trace") == 0)
         dp_trace_install();
     else
         dp_log("runtime", DP_LOG_ERROR, "DOPPEL_MODE is \"%s\", but must be check or trace; running without", mode);

@@ -181,9 +181,10 @@ static bool complete_head(dp_stream *stream, uint64_t *out_completed) {
     if (!stream->head)
         stream->tail = NULL;
     atomic_store(&stream->oldest_ticket, stream->head ? stream->head->ticket : UINT64_MAX);
-    *out_completed = task->number;
-    atomic_store(&stream->completed, task->number);
     bool more = stream->head != NULL;
+    /* numbers behind this one may have been dropped */
+    *out_completed = more ? stream->head->number - 1 : atomic_load(&stream->submitted);
+    atomic_store(&stream->completed, *out_completed);
     if (!more)
         atomic_store(&stream->state, DP_STREAM_IDLE);
     recycle(stream, task);
