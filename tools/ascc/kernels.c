@@ -166,10 +166,14 @@ static void read_template_head(const tokens *t, int32_t open, int32_t close, ker
     k->required_template_args = is_pack ? -1 : required;
 }
 
-/* Reads the words before the name; returns the name's token, -1 if there is none, 0-based past specialisations as -2. */
-static int32_t read_specifiers(unit *u, int32_t begin, kernel *k, bool *out_c_linkage) {
+/*
+ * Reads the words before the name; returns the name's token, -1 if there is none, -2 for explicit instantiations and
+ * specialisations. *out_stop is the last token looked at.
+ */
+static int32_t read_specifiers(unit *u, int32_t begin, kernel *k, bool *out_c_linkage, int32_t *out_stop) {
     const tokens *t = &u->tokens;
     for (int32_t i = begin; i < t->count; i++) {
+        *out_stop = i;
         if (token_is(t, i, ';') || token_is(t, i, '{'))
             return -1;
         if (token_is_word(t, i, "template")) {
@@ -233,16 +237,18 @@ static void merge(unit *u, kernel *fresh, int32_t name) {
     u->kernels[u->kernel_count++] = *fresh;
 }
 
-static void collect_one(unit *u, int32_t i) {
+/* Returns the last token that belongs to the declaration's head. */
+static int32_t collect_one(unit *u, int32_t i) {
     const tokens *t = &u->tokens;
     kernel k = {.core_mix = -1};
     bool c_linkage = false;
-    const int32_t name = read_specifiers(u, statement_begin(t, i), &k, &c_linkage);
+    int32_t stop = i;
+    const int32_t name = read_specifiers(u, statement_begin(t, i), &k, &c_linkage, &stop);
     if (name == -2)
-        return;
+        return i;
     if (name < 0) {
         unit_error(u, i, "__global__ must stand before a function: no name with a parameter list follows it");
-        return;
+        return stop > i ? stop : i;
     }
     k.name_token = name;
     k.params = name + 1;
@@ -265,12 +271,13 @@ static void collect_one(unit *u, int32_t i) {
     k.is_global_scope = !scope || c_linkage;
     k.signature = k.params < t->count ? signature_of(t, k.params) : joined(t, 0, 0);
     merge(u, &k, name);
+    return name > i ? name : i;
 }
 
 void kernels_collect(unit *u) {
     for (int32_t i = 0; i < u->tokens.count; i++)
         if (token_is_word(&u->tokens, i, "__global__"))
-            collect_one(u, i);
+            i = collect_one(u, i);
 }
 
 /* True if `path` ends with the qualified name `callee` at a component border. */

@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* No real statement has more (bracketed groups count as one); keeps hostile input from taking quadratic time. */
-#define MAX_STATEMENT_TOKENS 4096
+#define MAX_STATEMENT_TOKENS 1024
+#define MAX_ANGLE_DEPTH 128
 
 typedef struct reader {
     tokens *t;
@@ -327,8 +328,8 @@ int32_t angle_close(const tokens *t, int32_t i, int32_t limit) {
             continue;
         if (tok->match > j)
             j = tok->match;
-        else if (tok->punct == '<')
-            depth++;
+        else if (tok->punct == '<' && ++depth > MAX_ANGLE_DEPTH)
+            return -1;
         else if (tok->punct == '>' && --depth == 0)
             return j;
         else if (tok->punct == ';' || tok->punct == '?' || tok->punct == ')' || tok->punct == ']' || tok->punct == '}' ||

@@ -21,6 +21,7 @@ static const struct {
               {"__biasbuf__", "DP_SPACE_BT"},
               {"__ssbuf__", NULL}};
 
+#define MAX_LOOKBACK 1024
 #define SPACE_COUNT (sizeof spaces / sizeof spaces[0])
 
 static size_t space_index(const tokens *t, int32_t i) {
@@ -37,15 +38,19 @@ bool is_space_word(const tokens *t, int32_t i) { return space_index(t, i) < SPAC
 /* A declaration with an address-space word, as far as it concerns us. */
 typedef struct declaration {
     int32_t begin, word; /* first token; the address-space word */
+    int32_t stop;        /* last token looked at */
     int32_t name, end;   /* first declared name; the ';' */
     bool is_variable;    /* false: a pointer, reference, function or type name, which only loses the word */
     bool is_extern, is_static, is_constexpr;
     text type;           /* of the elements, without storage words */
 } declaration;
 
-static bool is_inside_angles(const tokens *t, int32_t begin, int32_t i) {
-    int32_t depth = 0;
-    for (int32_t j = i - 1; j >= begin; j--) {
+/* An address-space word only stands in types, so an open '<' before it in its statement holds template arguments. */
+static bool is_inside_angles(const tokens *t, int32_t i) {
+    int32_t depth = 0, steps = 0;
+    for (int32_t j = i - 1; j > t->at[i].parent && steps < MAX_LOOKBACK; j--, steps++) {
+        if (token_is(t, j, ';') || token_is(t, j, '{') || token_is(t, j, '}'))
+            return false;
         if (t->at[j].match >= 0 && t->at[j].match < j)
             j = t->at[j].match;
         else if (token_is(t, j, '>'))
@@ -69,7 +74,10 @@ static bool ends_name(const tokens *t, int32_t i) {
 
 static void add_type(const tokens *t, int32_t begin, int32_t end, text *type) {
     for (int32_t i = begin; i < end; i++) {
-        text_puts(type, type->size ? " " : "");
+        if (is_space_word(t, i))
+            continue;
+        const bool apart = i == begin || t->at[i - 1].start + t->at[i - 1].length != t->at[i].start;
+        text_puts(type, apart && type->size && !token_is(t, i, PUNCT_SCOPE) ? " " : "");
         tokens_join(t, i, i + 1, type);
     }
 }
@@ -90,6 +98,7 @@ static void read_declaration(unit *u, declaration *d) {
     static const char *const aligns[] = {"alignas", "_Alignas", "__attribute__", NULL};
     const tokens *t = &u->tokens;
     for (int32_t i = d->begin; i < t->count; i++) {
+        d->stop = i;
         if (token_is(t, i, PUNCT_SCOPE)) {
             add_type(t, i, i + 1, &d->type);
             continue;
@@ -237,19 +246,23 @@ static void rewrite_variable(unit *u, const declaration *d, const char *space, b
 
 void variables_rewrite(unit *u) {
     const tokens *t = &u->tokens;
-    int32_t done = -1; /* last token of the declaration rewritten last: may hold further words */
+    int32_t done = -1;    /* last token of the declaration rewritten last: may hold further words */
+    int32_t nothing = -1; /* no variable is declared up to here: the last statement looked at is something else */
     for (int32_t i = 0; i < t->count; i++) {
         const size_t s = space_index(t, i);
         if (s == SPACE_COUNT || i <= done)
             continue;
         const int32_t around = t->at[i].parent;
         const bool in_braces = around >= 0 && token_is(t, around, '{');
-        declaration d = {.begin = statement_begin(t, i), .word = i};
-        if ((around < 0 || in_braces) && !is_inside_angles(t, d.begin, i) &&
-            !(in_braces && t->at[around].brace == BRACE_INIT))
+        declaration d = {.word = i, .stop = i};
+        if (i > nothing && (around < 0 || in_braces) && !(in_braces && t->at[around].brace == BRACE_INIT) &&
+            !is_inside_angles(t, i)) {
+            d.begin = statement_begin(t, i);
             read_declaration(u, &d);
+        }
         if (!d.is_variable || d.end >= t->count) {
             edit_blank(u, i, i + 1);
+            nothing = d.stop > nothing ? d.stop : nothing;
         } else if (in_braces && t->at[around].brace == BRACE_CLASS) {
             unit_error(u, i, "a member cannot live in another memory than its object: only pointers to %s can be members",
                        spaces[s].word);
