@@ -8,6 +8,7 @@
 
 /* One subcommand: argv[0] is its name. Returns the exit status. */
 int doppel_check(int argc, char **argv);
+int doppel_trace(int argc, char **argv);
 
 /* Statuses as shells use them. */
 enum { DOPPEL_USAGE = 2, DOPPEL_NOT_EXECUTABLE = 126, DOPPEL_NOT_FOUND = 127, DOPPEL_SIGNAL_BASE = 128 };
@@ -23,5 +24,8 @@ int doppel_run(const char *command, char **argv, int *out_signal);
 bool doppel_scratch_create(const char *command, char *out_path, unsigned path_bytes);
 /* Removes it with the files in it. */
 void doppel_scratch_remove(const char *path);
+
+/* Draws an SVG file as PNG. False with the reason on stderr; in builds without librsvg always. */
+bool doppel_draw_png(const char *command, const char *svg_path, const char *png_path);
 
 #endif

@@ -9,6 +9,7 @@ static const struct {
     const char *what;
 } commands[] = {
     {"check", doppel_check, "run a program and report the mistakes of its kernels"},
+    {"trace", doppel_trace, "run a program and estimate the chip's timeline"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

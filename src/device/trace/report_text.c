@@ -152,7 +152,7 @@ static void advise_copies(FILE *out, const kernel_sum *sum, double share[DP_PIPE
     double most = 0;
     for (unsigned p = DP_PIPE_V; p < DP_PIPE_COUNT; p++)
         most = share[p] > most ? share[p] : most;
-    if (together > 0.75 && together < 1.15 && most < 0.8) {
+    if (together > 0.75 && together < 1.6 && most < 0.75) {
         fprintf(out, "  advice: the pipes take turns; a second buffer per queue (InitBuffer(queue, 2, bytes)) lets copies and "
                      "arithmetic overlap\n");
         *any = true;
