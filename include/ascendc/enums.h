@@ -6,13 +6,8 @@
 #ifndef DOPPEL_ASCENDC_ENUMS_H
 #define DOPPEL_ASCENDC_ENUMS_H
 
-#include "doppel/types.h"
+#include "doppel/pipes.h"
 
-enum pipe_t {
-    PIPE_S = DP_PIPE_S, PIPE_V = DP_PIPE_V, PIPE_M = DP_PIPE_M, PIPE_MTE1 = DP_PIPE_MTE1, PIPE_MTE2 = DP_PIPE_MTE2,
-    PIPE_MTE3 = DP_PIPE_MTE3, PIPE_FIX = DP_PIPE_FIX, PIPE_ALL = DP_PIPE_ALL
-};
-enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
 enum class pad_t : uint8_t { PAD_NONE };
 
 enum KernelMetaType : uint8_t {

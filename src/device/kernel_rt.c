@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/half.h"
+#include "c_api/asc_types.h"
 #include "device/queue_state.h"
 
 static const dp_loc nowhere = {NULL, 0};
@@ -88,3 +90,8 @@ void dp_sys_workspace_set(void *workspace) {
     dp_core *core = dp_kernel_core("SetSysWorkSpacePtr", nowhere);
     dp_queue_state_of(core, nowhere)->sys_workspace = workspace;
 }
+
+uint16_t dp_half_bits(float value) { return dp_f16_from_f32(value); }
+float dp_half_value(uint16_t bits) { return dp_f32_from_f16(bits); }
+uint16_t dp_bfloat16_bits(float value) { return dp_bf16_from_f32(value); }
+float dp_bfloat16_value(uint16_t bits) { return dp_f32_from_bf16(bits); }
