@@ -1,9 +1,11 @@
 /*
  * asc_cpp.h - the names of asc_simd.h in C++17: overloads by element type and form, with the calling line as default
- * argument. Included through asc_simd.h.
+ * argument. Included through asc_simd.h; empty in C.
  */
 #ifndef DOPPEL_C_API_ASC_CPP_H
 #define DOPPEL_C_API_ASC_CPP_H
+
+#ifdef __cplusplus
 
 #include "ascendc/print.h"
 #include "c_api/asc_issue.h"
@@ -285,5 +287,7 @@ inline void asc_set_atomic_none(dp_loc loc = dp_loc::current()) { dp_c_state(DP_
 
 inline int64_t asc_get_block_idx() { return dp_block_index(); }
 inline int64_t asc_get_block_num() { return dp_block_count(); }
+
+#endif
 
 #endif
