@@ -99,3 +99,8 @@ void dp_mem_fail_after(long n) {
     pthread_once(&once, read_environment);
     atomic_store(&fail_countdown, n);
 }
+
+long dp_mem_fail_after_left(void) {
+    long left = atomic_load(&fail_countdown);
+    return left > 0 ? left : 0;
+}

@@ -33,5 +33,7 @@ const char *dp_mem_kind_name(dp_mem_kind kind);
 
 /* The n-th allocation from now (1 = the next) fails once; 0 cancels. Process-wide. */
 void dp_mem_fail_after(long n);
+/* Allocations still to come before the one that fails; 0 when none is due or it has failed. */
+long dp_mem_fail_after_left(void);
 
 #endif
