@@ -1,6 +1,6 @@
 /*
  * cast.c - conversions among half, bfloat16, float and integers up to 32 bits, in all rounding modes, saturating.
- * The 64-bit and 4-bit ones and uint32 are in cast_wide.c.
+ * int4 with floats goes through int8. uint32, 64 bits, int4 with integers: cast_wide.c.
  */
 #include "math/rounding.h"
 
@@ -86,6 +86,48 @@ DP_INT_TO_SMALL(i16)
 DP_INT_TO_SMALL(u16)
 DP_INT_TO_SMALL(i32)
 
+/* int4: two per byte, the even element in the low nibble; an odd count leaves the last high nibble as it is */
+enum { I4_CHUNK = 256 };
+static void nibbles_pack(uint8_t *out, const int8_t *in, size_t n) {
+    for (size_t i = 0; i < n / 2; i++)
+        out[i] = (uint8_t)((in[2 * i] & 15) | (in[2 * i + 1] & 15) << 4);
+    if (n & 1)
+        out[n / 2] = (uint8_t)((out[n / 2] & 0xf0) | (in[n - 1] & 15));
+}
+static void nibbles_unpack(int8_t *out, const uint8_t *in, size_t n) {
+    for (size_t i = 0; i < n / 2; i++) {
+        out[2 * i] = (int8_t)(((in[i] & 15) ^ 8) - 8);
+        out[2 * i + 1] = (int8_t)(((in[i] >> 4) ^ 8) - 8);
+    }
+    if (n & 1)
+        out[n - 1] = (int8_t)(((in[n / 2] & 15) ^ 8) - 8);
+}
+#define DP_TO_I4(source, size_bytes, mode)                                                                             \
+    DP_CAST(source##_nibble_##mode, vf, source, vi, i8, saturate_float(integral_##mode(x), -8, 7))                     \
+    static void source##_i4_##mode(void *dst, const void *a, size_t n) {                                               \
+        int8_t part[I4_CHUNK];                                                                                         \
+        for (size_t first = 0; first < n; first += I4_CHUNK) {                                                         \
+            size_t count = n - first < I4_CHUNK ? n - first : I4_CHUNK;                                                \
+            source##_nibble_##mode(part, (const uint8_t *)a + first * (size_bytes), count);                            \
+            nibbles_pack((uint8_t *)dst + first / 2, part, count);                                                     \
+        }                                                                                                              \
+    }
+#define DP_FROM_I4(target, size_bytes, from_i8)                                                                        \
+    static void i4_##target(void *dst, const void *a, size_t n) {                                                      \
+        int8_t part[I4_CHUNK];                                                                                         \
+        for (size_t first = 0; first < n; first += I4_CHUNK) {                                                         \
+            size_t count = n - first < I4_CHUNK ? n - first : I4_CHUNK;                                                \
+            nibbles_unpack(part, (const uint8_t *)a + first / 2, count);                                               \
+            from_i8((uint8_t *)dst + first * (size_bytes), part, count);                                               \
+        }                                                                                                              \
+    }
+DP_ALL_MODES(DP_TO_I4, f32, 4)
+DP_ALL_MODES(DP_TO_I4, f16, 2)
+DP_ALL_MODES(DP_TO_I4, bf16, 2)
+DP_FROM_I4(f32, 4, i8_f32)
+DP_FROM_I4(f16, 2, i8_f16_rint)
+DP_FROM_I4(bf16, 2, i8_bf16_rint)
+
 #define DP_ENTER_MODE(target, source, word, MODE, t, s)                                                                \
     table->cast[target][source][DP_ROUND_##MODE] = s##_##t##_##word;
 #define DP_ENTER_MODES(target, source, t, s)                                                                           \
@@ -140,6 +182,12 @@ void DP_RUNG(dp_math_fill_cast)(dp_math *table) {
     DP_ENTER_MODES(DP_F32, DP_I32, f32, i32)
     DP_ENTER_MODES(DP_F16, DP_I32, f16, i32)
     DP_ENTER_MODES(DP_BF16, DP_I32, bf16, i32)
+    DP_ENTER_MODES(DP_I4, DP_F32, i4, f32)
+    DP_ENTER_MODES(DP_I4, DP_F16, i4, f16)
+    DP_ENTER_MODES(DP_I4, DP_BF16, i4, bf16)
+    enter_exact(table, DP_F32, DP_I4, i4_f32);
+    enter_exact(table, DP_F16, DP_I4, i4_f16);
+    enter_exact(table, DP_BF16, DP_I4, i4_bf16);
     DP_ENTER_BETWEEN(DP_I8, i8)
     DP_ENTER_BETWEEN(DP_U8, u8)
     DP_ENTER_BETWEEN(DP_I16, i16)

@@ -1,4 +1,4 @@
-/* cast_wide.c - conversions with uint32, 64-bit and 4-bit integers; plain C in every rung. */
+/* cast_wide.c - conversions with uint32 and 64-bit integers, int4 with integers; plain C in every rung. */
 #include "math/rounding.h"
 
 /* ---- floats and wide integers ---- */
@@ -142,34 +142,15 @@ DP_INLINE void nibble_store(void *p, size_t i, int32_t x) {
     uint8_t *byte = (uint8_t *)p + (i >> 1), low = (uint8_t)(x & 15);
     *byte = i & 1 ? (uint8_t)((*byte & 0x0f) | low << 4) : (uint8_t)((*byte & 0xf0) | low);
 }
-#define DP_FROM_I4(type, store, convert)                                                                               \
+#define DP_FROM_I4(type)                                                                                               \
     static void i4_##type(void *dst, const void *a, size_t n) {                                                        \
         for (size_t i = 0; i < n; i++)                                                                                 \
-            store##_store_##type(dst, i, convert(nibble_load(a, i)));                                                  \
+            vi_store_##type(dst, i, nibble_load(a, i));                                                                \
     }
-#define DP_PLAIN(x) x
-DP_FROM_I4(f32, vf, vf_from_vi)
-DP_FROM_I4(f16, vf, vf_from_vi)
-DP_FROM_I4(bf16, vf, vf_from_vi)
-DP_FROM_I4(i8, vi, DP_PLAIN)
-DP_FROM_I4(i16, vi, DP_PLAIN)
-DP_FROM_I4(i32, vi, DP_PLAIN)
+DP_FROM_I4(i8)
+DP_FROM_I4(i16)
+DP_FROM_I4(i32)
 
-#define DP_TO_I4_MODE(type, mode)                                                                                      \
-    static void type##_i4_##mode(void *dst, const void *a, size_t n) {                                                 \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            nibble_store(dst, i, saturate_float(integral_##mode(vf_load_##type(a, i)), -8, 7));                        \
-    }
-#define DP_TO_I4(type)                                                                                                 \
-    DP_TO_I4_MODE(type, rint)                                                                                          \
-    DP_TO_I4_MODE(type, floor)                                                                                         \
-    DP_TO_I4_MODE(type, ceil)                                                                                          \
-    DP_TO_I4_MODE(type, round)                                                                                         \
-    DP_TO_I4_MODE(type, trunc)                                                                                         \
-    DP_TO_I4_MODE(type, odd)
-DP_TO_I4(f32)
-DP_TO_I4(f16)
-DP_TO_I4(bf16)
 #define DP_INT_TO_I4(type)                                                                                             \
     static void type##_i4(void *dst, const void *a, size_t n) {                                                        \
         for (size_t i = 0; i < n; i++)                                                                                 \
@@ -224,15 +205,9 @@ void dp_math_fill_cast_wide_generic(dp_math *table) {
     DP_ENTER_TO_WIDE(DP_I16, int16_t)
     DP_ENTER_TO_WIDE(DP_U16, uint16_t)
     DP_ENTER_TO_WIDE(DP_I32, int32_t)
-    enter_exact(table, DP_F32, DP_I4, i4_f32);
-    enter_exact(table, DP_F16, DP_I4, i4_f16);
-    enter_exact(table, DP_BF16, DP_I4, i4_bf16);
     enter_exact(table, DP_I8, DP_I4, i4_i8);
     enter_exact(table, DP_I16, DP_I4, i4_i16);
     enter_exact(table, DP_I32, DP_I4, i4_i32);
-    DP_ENTER_MODES(DP_I4, DP_F32, f32_i4)
-    DP_ENTER_MODES(DP_I4, DP_F16, f16_i4)
-    DP_ENTER_MODES(DP_I4, DP_BF16, bf16_i4)
     enter_exact(table, DP_I4, DP_I8, i8_i4);
     enter_exact(table, DP_I4, DP_I16, i16_i4);
     enter_exact(table, DP_I4, DP_I32, i32_i4);
