@@ -1,5 +1,6 @@
 #include "api/api.h"
 #include "runtime/device_memory.h"
+#include "runtime/reduce.h"
 
 /* Leaves the entry point when the arguments every copy shares are wrong. */
 #define CHECK_COPY(dst_max, bytes)                                                                                     \
@@ -171,4 +172,42 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
     call.stream = stream;
     CHECK_FILL();
     return dp_api_end(&call, dp_fill_async(devPtr, maxCount, value, count, stream));
+}
+
+/* Our name of the element type; DP_DTYPE_COUNT when reductions do not know it. */
+static dp_dtype element_of(aclDataType type) {
+    switch (type) {
+    case ACL_FLOAT:
+        return DP_F32;
+    case ACL_FLOAT16:
+        return DP_F16;
+    case ACL_INT16:
+        return DP_I16;
+    case ACL_INT32:
+        return DP_I32;
+    default:
+        return DP_DTYPE_COUNT;
+    }
+}
+
+aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
+                          aclrtStream stream, void *reserve) {
+    dp_api_call call = DP_API_CALL();
+    call.stream = stream;
+    if (!dst)
+        return dp_api_null(&call, "dst", "device memory to reduce into");
+    if (!src)
+        return dp_api_null(&call, "src", "device memory to reduce");
+    if (kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL)
+        return dp_api_bad_value(&call, "kind", kind, "an aclrtReduceKind (0 to 3)");
+    if (reserve)
+        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "reserve is %p, but must be NULL", reserve);
+    if (kind == ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL)
+        return dp_api_refuse(&call, "kind is ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL (3): use sum, maximum or minimum");
+    dp_dtype element = element_of(type);
+    if (element == DP_DTYPE_COUNT)
+        return dp_api_fail(&call, ACL_ERROR_API_NOT_SUPPORT,
+                           "type is %d, but must be ACL_FLOAT, ACL_FLOAT16, ACL_INT16 or ACL_INT32", (int)type);
+    static const dp_reduce_op operations[] = {DP_REDUCE_SUM, DP_REDUCE_MAX, DP_REDUCE_MIN};
+    return dp_api_end(&call, dp_reduce_async(dst, src, count, operations[kind], element, stream));
 }

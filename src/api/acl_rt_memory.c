@@ -186,6 +186,17 @@ aclError aclrtHostUnregister(void *ptr) {
     return dp_api_end(&call, dp_host_memory_unregister(ptr));
 }
 
+aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
+    dp_api_call call = DP_API_CALL();
+    if (!pHost)
+        return dp_api_null(&call, "pHost", "host memory given to aclrtHostRegister");
+    if (!pDevice)
+        return dp_api_null(&call, "pDevice", "the address of a pointer for the device address");
+    if (flag)
+        return dp_api_bad_value(&call, "flag", flag, "0 (reserved)");
+    return dp_api_end(&call, dp_host_memory_device_pointer(pHost, pDevice));
+}
+
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
     dp_api_call call = DP_API_CALL();
     call.stream = stream;

@@ -150,6 +150,31 @@ aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
     return dp_api_end(&call, dp_stream_id(stream, streamId));
 }
 
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
+    dp_api_call call = DP_API_CALL();
+    if (!priority)
+        return dp_api_null(&call, "priority", "the address of a uint32_t");
+    return dp_api_end(&call, dp_stream_priority(stream, priority));
+}
+
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
+    dp_api_call call = DP_API_CALL();
+    if (!flags)
+        return dp_api_null(&call, "flags", "the address of a uint32_t");
+    return dp_api_end(&call, dp_stream_flags(stream, flags));
+}
+
+aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
+    dp_api_call call = DP_API_CALL();
+    if (!leastPriority)
+        return dp_api_null(&call, "leastPriority", "the address of an int32_t");
+    if (!greatestPriority)
+        return dp_api_null(&call, "greatestPriority", "the address of an int32_t");
+    *leastPriority = PRIORITY_LOWEST;
+    *greatestPriority = 0;
+    return dp_api_end(&call, DP_OK);
+}
+
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
     dp_api_call call = DP_API_CALL();
     if (mode != ACL_CONTINUE_ON_FAILURE && mode != ACL_STOP_ON_FAILURE)

@@ -4,6 +4,7 @@
 #define DP_REASON_OVERFLOW "there is no overflow status word; run the program under doppel check to find overflows"
 #define DP_REASON_GROUPS "a chip is not divided into computing groups; use the whole device"
 #define DP_REASON_PROCESSES "device memory and events do not cross processes; use threads, or copy through host memory"
+#define DP_REASON_NOTIFY "streams have no notifications; use events (aclrtRecordEvent, aclrtStreamWaitEvent)"
 #define DP_REASON_WORDS "streams do not wait for or write device words; use events"
 #define DP_REASON_BINARIES                                                                                             \
     "a device binary cannot run on a CPU; compile the kernel's source with ascc and launch it with <<<>>>"

@@ -179,6 +179,9 @@ TEST(host_registration) {
     CHECK_OK(aclrtSetDevice(0));
     CHECK_OK(aclrtHostRegister(host, sizeof host, ACL_HOST_REGISTER_MAPPED, &device));
     CHECK(device == host);
+    CHECK_OK(aclrtHostGetDevicePointer(host, &device, 0));
+    CHECK(device == host);
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtHostGetDevicePointer(host, &device, 1), "flag", "1");
     CHECK(aclrtHostRegister(host + 100, 10, ACL_HOST_REGISTER_MAPPED, &device) != ACL_SUCCESS);
     CHECK_OK(aclrtHostUnregister(host));
     CHECK_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtHostUnregister(host), "ptr");
@@ -218,6 +221,45 @@ TEST(batched_copies) {
                 "attrsIndexes");
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpyBatch(up, room, from, sizes, 0, &to_device, indexes, 1, &fail),
                 "numBatches");
+}
+
+TEST(reductions) {
+    enum { N = 1003 };
+    float a[N], b[N], result[N];
+    int32_t x[N], y[N], whole[N];
+    char *one = device_memory(sizeof a), *two = device_memory(sizeof b);
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)((i * 7919) % 1000) - 500, b[i] = (float)((i * 104729) % 1000) - 500;
+        x[i] = i * 65537 - 1000000, y[i] = 2000000 - i * 4099;
+    }
+    for (int kind = ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM; kind <= ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN; kind++) {
+        CHECK_OK(aclrtMemcpy(one, sizeof a, a, sizeof a, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK_OK(aclrtMemcpy(two, sizeof b, b, sizeof b, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK_OK(aclrtReduceAsync(one, two, sizeof a, (aclrtReduceKind)kind, ACL_FLOAT, NULL, NULL));
+        CHECK_OK(aclrtMemcpyAsync(result, sizeof result, one, sizeof a, ACL_MEMCPY_DEVICE_TO_HOST, NULL));
+        CHECK_OK(aclrtSynchronizeStream(NULL));
+        for (int i = 0; i < N; i++)
+            CHECK(result[i] == (kind == 0   ? a[i] + b[i]
+                                : kind == 1 ? (a[i] > b[i] ? a[i] : b[i])
+                                            : (a[i] < b[i] ? a[i] : b[i])));
+        CHECK_OK(aclrtMemcpy(one, sizeof x, x, sizeof x, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK_OK(aclrtMemcpy(two, sizeof y, y, sizeof y, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK_OK(aclrtReduceAsync(one, two, sizeof x, (aclrtReduceKind)kind, ACL_INT32, NULL, NULL));
+        CHECK_OK(aclrtMemcpyAsync(whole, sizeof whole, one, sizeof x, ACL_MEMCPY_DEVICE_TO_HOST, NULL));
+        CHECK_OK(aclrtSynchronizeStream(NULL));
+        for (int i = 0; i < N; i++)
+            CHECK(whole[i] == (kind == 0   ? x[i] + y[i]
+                               : kind == 1 ? (x[i] > y[i] ? x[i] : y[i])
+                                           : (x[i] < y[i] ? x[i] : y[i])));
+    }
+    CHECK_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtReduceAsync(a, two, 64, 0, ACL_FLOAT, NULL, NULL), "dst");
+    CHECK_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtReduceAsync(one, two, sizeof a + 4, 0, ACL_FLOAT, NULL, NULL), "dst");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtReduceAsync(one, two, 63, 0, ACL_FLOAT, NULL, NULL), "count", "63");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtReduceAsync(one + 2, two, 64, 0, ACL_FLOAT, NULL, NULL), "dst",
+                "aligned");
+    CHECK_FAILS(ACL_ERROR_API_NOT_SUPPORT, aclrtReduceAsync(one, two, 64, 0, ACL_DOUBLE, NULL, NULL), "type", "11");
+    CHECK_FAILS(ACL_ERROR_API_NOT_SUPPORT, aclrtReduceAsync(one, two, 64, 3, ACL_FLOAT, NULL, NULL), "kind");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtReduceAsync(one, two, 64, 4, ACL_FLOAT, NULL, NULL), "kind", "4");
 }
 
 TEST(reserved_addresses) {
@@ -261,6 +303,7 @@ int main(void) {
         cmocka_unit_test(pointer_attributes),
         cmocka_unit_test(host_registration),
         cmocka_unit_test(batched_copies),
+        cmocka_unit_test(reductions),
         cmocka_unit_test(reserved_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,14 @@ TEST(configured_streams) {
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclrtSetStreamConfigOpt(config, (aclrtStreamConfigAttr)4, &priority, 4),
                 "attr", "4");
     CHECK_OK(aclrtCreateStreamV2(&stream, config));
+    uint32_t got = 99;
+    int32_t least = -1, greatest = -1;
+    CHECK_OK(aclrtStreamGetPriority(stream, &got));
+    CHECK(got == 3);
+    CHECK_OK(aclrtStreamGetFlags(stream, &got));
+    CHECK(got == ACL_STREAM_FAST_LAUNCH);
+    CHECK_OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
+    CHECK(least == 7 && greatest == 0);
     CHECK_OK(aclrtDestroyStreamConfigHandle(config));
     CHECK_FAILS(ACL_ERROR_RT_INVALID_HANDLE, aclrtDestroyStreamConfigHandle(config), "handle");
     CHECK_FAILS(ACL_ERROR_RT_INVALID_HANDLE, aclrtCreateStreamV2(&stream, config), "handle");

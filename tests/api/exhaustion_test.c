@@ -1,0 +1,73 @@
+/* Every allocation of the library fails once, one after the other: calls answer with a code and nothing crashes or
+ * hangs. */
+#include "child.h"
+
+#include "base/memory.h"
+
+/* A small program; every step may fail, and then what was made so far is released. */
+static int program(void) {
+    aclrtStream stream = NULL;
+    aclrtEvent event = NULL;
+    aclrtContext context = NULL;
+    void *device = NULL, *host = NULL;
+    const int64_t dims[] = {4, 4};
+    int failures = 0;
+    failures += aclrtSetDevice(0) != 0;
+    failures += aclrtCreateContext(&context, 0) != 0;
+    failures += aclrtCreateStream(&stream) != 0;
+    failures += aclrtCreateEvent(&event) != 0;
+    failures += aclrtMalloc(&device, 100000, ACL_MEM_MALLOC_HUGE_FIRST) != 0;
+    failures += aclrtMallocHost(&host, 100000) != 0;
+    if (device && host) {
+        failures += aclrtMemsetAsync(device, 100000, 3, 100000, stream) != 0;
+        failures += aclrtMemcpyAsync(host, 100000, device, 100000, ACL_MEMCPY_DEVICE_TO_HOST, stream) != 0;
+    }
+    if (event)
+        failures += aclrtRecordEvent(event, stream) != 0;
+    aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
+    aclDataBuffer *buffer = aclCreateDataBuffer(host, host ? 100000 : 0);
+    failures += !desc + !buffer;
+    if (desc) {
+        failures += aclSetTensorConst(desc, (void *)(uintptr_t)dims, sizeof dims) != 0;
+        aclSetTensorDescName(desc, "name");
+    }
+    aclrtSynchronizeDevice();
+    if (buffer)
+        CHECK_OK(aclDestroyDataBuffer(buffer));
+    aclDestroyTensorDesc(desc);
+    if (event)
+        CHECK_OK(aclrtDestroyEvent(event));
+    if (stream)
+        CHECK_OK(aclrtDestroyStream(stream));
+    if (device)
+        CHECK_OK(aclrtFree(device));
+    if (host)
+        CHECK_OK(aclrtFreeHost(host));
+    if (context)
+        CHECK_OK(aclrtDestroyContext(context));
+    return failures;
+}
+
+static long failing;
+
+static void with_one_failure(void) {
+    dp_mem_fail_after(failing);
+    int failures = program();
+    dp_mem_fail_after(0);
+    if (failures) {
+        const char *message = aclGetRecentErrMsg();
+        CHECK(message && strstr(message, ": "));
+    }
+    CHECK(program() == 0); /* afterwards all is as before */
+}
+
+static void every_allocation_fails_once(void **state) {
+    (void)state;
+    for (failing = 1; failing <= 80; failing++)
+        run_in_child(with_one_failure);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
