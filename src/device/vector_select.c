@@ -78,7 +78,7 @@ static void compare_to_register(dp_core *core, dp_insn *insn, compare_run *run) 
     if (!dp_walk_begin(core, insn, compare_set(insn), &walk))
         return;
     walk.lanes.repeats = 1; /* counter mode: at most one repeat fits the register */
-    walk.dense = false;
+    walk.by_repeat = true;
     dp_walk_run(&walk, run_compare_to_register, run);
     memcpy(words, bits, sizeof words);
     for (unsigned w = 0; w < 2; w++)
@@ -139,7 +139,7 @@ void dp_exec_compare(dp_core *core, dp_insn *insn) {
     for (unsigned p = 0; p < walk.count; p++)
         run.careful = run.careful || ranges_overlap(run.bits, dst_bytes, walk.addr[p],
                                                     dp_lanes_extent(&walk.lanes, &insn->operand[1 + p], bytes * 8));
-    walk.dense = walk.dense && !run.careful;
+    walk.by_repeat = run.careful;
     dp_walk_run(&walk, run_compare, &run);
 }
 
@@ -237,7 +237,7 @@ void dp_exec_select(dp_core *core, dp_insn *insn) {
         memcpy(register_bits, core->cmp_mask, sizeof register_bits);
         run.bits = (const uint8_t *)register_bits;
         run.period = walk.lanes.per_repeat;
-        walk.dense = walk.dense && walk.lanes.repeats <= 1;
+        walk.by_repeat = true;
     } else if (insn->u.vec.flag0) {
         run.scalar = &register_scalar;
     } else {

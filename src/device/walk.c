@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { BATCH = 8 }; /* repeats that are worth one call */
+
 const dp_walk_set dp_walk_1 = {1, {0}}, dp_walk_2 = {2, {0, 1}}, dp_walk_3 = {3, {0, 1, 2}};
 
 unsigned dp_walk_widest(const dp_insn *insn, const dp_walk_set *set) {
@@ -32,7 +34,7 @@ bool dp_walk_begin(dp_core *core, const dp_insn *insn, const dp_walk_set *set, d
     walk->count = set->count;
     walk->writes = set->which[0] == 0;
     walk->segment = DP_BLOCK_BYTES / widest;
-    walk->careful = walk->nibbles = false;
+    walk->careful = walk->nibbles = walk->by_repeat = false;
     bool dense = walk->lanes.full;
     for (unsigned p = 0; p < set->count; p++) {
         unsigned k = set->which[p];
@@ -48,8 +50,9 @@ bool dp_walk_begin(dp_core *core, const dp_insn *insn, const dp_walk_set *set, d
         dp_operand_in_space(core, insn, k, DP_SPACE_UB);
         dp_operand_check(core, insn, k, extent[p], DP_BLOCK_BYTES);
         /* a repeat of up to one block never uses the block stride */
-        dense = dense && (walk->block_stride[p] == DP_BLOCK_BYTES || natural <= DP_BLOCK_BYTES) &&
-                (walk->repeat_stride[p] == natural || walk->lanes.repeats <= 1);
+        walk->even[p] = (walk->block_stride[p] == DP_BLOCK_BYTES || natural <= DP_BLOCK_BYTES) &&
+                        (walk->repeat_stride[p] == natural || walk->lanes.repeats <= 1);
+        dense = dense && walk->even[p];
     }
     if (walk->writes) {
         for (unsigned p = 1; p < set->count; p++)
@@ -141,9 +144,37 @@ static uint8_t *gather_blocks(const dp_walk *walk, unsigned p, const uint8_t *re
     return buffer;
 }
 
+/*
+ * Several repeats per call: the destination and most sources are even, the others (a block per row from Brcb, one row for all
+ * repeats) are brought together. Nothing overlaps the destination partly, so the order of repeats does not matter.
+ */
+static void run_batches(const dp_walk *walk, dp_run_fn run, const void *context) {
+    uint8_t buffers[DP_WALK_OPERANDS][BATCH * DP_REPEAT_BYTES] __attribute__((aligned(64)));
+    const dp_lanes *lanes = &walk->lanes;
+    for (uint32_t first = 0; first < lanes->repeats; first += BATCH) {
+        uint32_t count = lanes->repeats - first < BATCH ? lanes->repeats - first : BATCH;
+        uint32_t last = first + count == lanes->repeats ? lanes->last : lanes->per_repeat;
+        uint8_t *at[DP_WALK_OPERANDS] = {0};
+        for (unsigned p = 0; p < walk->count; p++) {
+            size_t natural = (size_t)lanes->per_repeat * walk->bits[p] / 8;
+            at[p] = walk->even[p] ? walk->addr[p] + first * natural : buffers[p];
+            for (uint32_t r = 0; r < count && !walk->even[p]; r++)
+                gather_blocks(walk, p, walk->addr[p] + (size_t)(first + r) * walk->repeat_stride[p],
+                              r + 1 == count ? last : lanes->per_repeat, buffers[p] + r * natural);
+        }
+        run(context, at, (size_t)first * lanes->per_repeat, (size_t)(count - 1) * lanes->per_repeat + last);
+    }
+}
+
 void dp_walk_run(const dp_walk *walk, dp_run_fn run, const void *context) {
-    if (walk->dense) {
+    if (walk->dense && !walk->by_repeat) {
         run(context, walk->addr, 0, dp_walk_lanes(walk));
+        return;
+    }
+    bool in_batches = walk->lanes.full && !walk->careful && !walk->nibbles && !walk->by_repeat &&
+                      (!walk->writes || walk->even[0]);
+    if (in_batches) {
+        run_batches(walk, run, context);
         return;
     }
     const dp_lanes *lanes = &walk->lanes;

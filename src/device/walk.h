@@ -27,7 +27,9 @@ typedef struct dp_walk {
     uint32_t block_stride[DP_WALK_OPERANDS], repeat_stride[DP_WALK_OPERANDS]; /* bytes */
     uint32_t segment;                   /* lanes per block of the widest operand: contiguous in every operand */
     bool nibbles;                       /* an operand is int4 */
+    bool even[DP_WALK_OPERANDS];        /* the operand has no gaps from lane 0 to the last */
     bool dense;                         /* all lanes of all repeats are one run */
+    bool by_repeat;                     /* set by the caller: a run must not go beyond its repeat */
     bool careful;                       /* a source partly overlaps the destination: results go through a buffer */
 } dp_walk;
 
