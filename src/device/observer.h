@@ -28,8 +28,8 @@ typedef enum dp_host_event_kind {
     DP_HOST_CALL,   /* an API call: name, begin_ns, end_ns, status */
     DP_HOST_ALLOC,  /* device memory appeared: dst, size_bytes */
     DP_HOST_FREE,   /* device memory went: dst, size_bytes */
-    DP_HOST_WRITE,  /* device memory was written by the host or a copy: dst, size_bytes */
-    DP_HOST_READ,   /* device memory was read by a copy: src, size_bytes */
+    DP_HOST_WRITE,  /* device memory is written by the host or a copy: dst, size_bytes; src unless it is a fill */
+    DP_HOST_READ,   /* device memory is read by a copy: src, size_bytes; dst. Both in the order of the stream */
     DP_HOST_FAULT   /* an API call was refused: name, message, caller */
 } dp_host_event_kind;
 

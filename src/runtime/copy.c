@@ -16,6 +16,8 @@ typedef struct transfer {
     const uint8_t *src;
     size_t dst_pitch, src_pitch, width, height;
     uint8_t value;
+    const char *api_name; /* of a queued transfer: who asked for it, told to observers when it runs */
+    const void *api_caller;
 } transfer;
 
 static size_t span(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
@@ -88,9 +90,10 @@ static void report(const transfer *t) {
     dp_gm_range range;
     for (size_t row = 0; row < t->height; row++) {
         if (t->src && dp_gm_find(t->src + row * t->src_pitch, &range))
-            dp_report_memory(DP_HOST_READ, range.device_id, NULL, t->src + row * t->src_pitch, t->width);
+            dp_report_memory(DP_HOST_READ, range.device_id, t->dst + row * t->dst_pitch, t->src + row * t->src_pitch, t->width);
         if (dp_gm_find(t->dst + row * t->dst_pitch, &range))
-            dp_report_memory(DP_HOST_WRITE, range.device_id, t->dst + row * t->dst_pitch, NULL, t->width);
+            dp_report_memory(DP_HOST_WRITE, range.device_id, t->dst + row * t->dst_pitch,
+                             t->src ? t->src + row * t->src_pitch : NULL, t->width);
     }
 }
 
@@ -123,7 +126,14 @@ static void perform(const transfer *t) {
 }
 
 static dp_task_state run_transfer(dp_task *task) {
-    perform(task->payload);
+    const transfer *t = task->payload;
+    const char *outer_name; /* a thread that waits in another API call may do this work */
+    const void *outer_caller;
+    dp_report_current(&outer_name, &outer_caller);
+    dp_report_enter(t->api_name, t->api_caller);
+    report(t); /* in the order of the stream: only now have the kernels before it run */
+    dp_report_enter(outer_name, outer_caller);
+    perform(t);
     return DP_TASK_DONE;
 }
 
@@ -135,6 +145,7 @@ static dp_status queue_transfer(transfer *t, void *handle, const char *name, boo
     dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
     if (!stream)
         return status;
+    dp_report_current(&t->api_name, &t->api_caller);
     dp_task *task = dp_task_new(stream, name, sizeof *t + (carry ? t->width : 0));
     status = DP_ERR_OUT_OF_MEMORY;
     if (task) {
@@ -175,16 +186,12 @@ dp_status dp_copy_async(void *dst, size_t dst_bytes, const void *src, size_t cou
     dp_status status = make_copy(&t, dst, dst_bytes, src, count_bytes, kind);
     if (status != DP_OK)
         return status;
-    transfer asked = t;
-    status = queue_transfer(&t, stream, "copy", kind == DP_COPY_HOST_TO_BUF_TO_DEVICE);
-    if (status == DP_OK)
-        report(&asked);
-    return status;
+    return queue_transfer(&t, stream, "copy", kind == DP_COPY_HOST_TO_BUF_TO_DEVICE);
 }
 
 static dp_status make_copy_2d(transfer *t, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width_bytes,
                               size_t height, dp_copy_kind kind) {
-    *t = (transfer){dst, src, dst_pitch, src_pitch, width_bytes, height, 0};
+    *t = (transfer){.dst = dst, .src = src, .dst_pitch = dst_pitch, .src_pitch = src_pitch, .width = width_bytes, .height = height};
     if (width_bytes == 0 || height == 0)
         return dp_fail(DP_ERR_ARGUMENT, "width is %zu and height is %zu, but both must be at least 1", width_bytes, height);
     if (dst_pitch < width_bytes)
@@ -215,10 +222,7 @@ dp_status dp_copy_2d_async(void *dst, size_t dst_pitch, const void *src, size_t 
     dp_status status = make_copy_2d(&t, dst, dst_pitch, src, src_pitch, width_bytes, height, kind);
     if (status != DP_OK)
         return status;
-    status = queue_transfer(&t, stream, "copy 2-D", false);
-    if (status == DP_OK)
-        report(&t);
-    return status;
+    return queue_transfer(&t, stream, "copy 2-D", false);
 }
 
 static dp_status make_fill(transfer *t, void *ptr, size_t ptr_bytes, int32_t value, size_t count_bytes) {
@@ -248,8 +252,5 @@ dp_status dp_fill_async(void *ptr, size_t ptr_bytes, int32_t value, size_t count
     dp_status status = make_fill(&t, ptr, ptr_bytes, value, count_bytes);
     if (status != DP_OK)
         return status;
-    status = queue_transfer(&t, stream, "fill", false);
-    if (status == DP_OK)
-        report(&t);
-    return status;
+    return queue_transfer(&t, stream, "fill", false);
 }

@@ -26,6 +26,11 @@ void dp_report_leave(void) {
     api_caller = NULL;
 }
 
+void dp_report_current(const char **out_api_name, const void **out_caller) {
+    *out_api_name = api_call;
+    *out_caller = api_caller;
+}
+
 bool dp_report_wanted(void) {
     const dp_observer *observer = dp_observer_current();
     return observer && observer->host;
