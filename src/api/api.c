@@ -66,13 +66,32 @@ aclError dp_api_end(dp_api_call *call, dp_status status) {
                  DP_LIKELY(status == DP_OK) ? ACL_SUCCESS : dp_api_code(status, call->state_code, call->timeout_code));
 }
 
+/* What a code given by the API itself means to observers; most are about arguments. */
+static dp_status status_of(aclError code) {
+    switch (code) {
+    case ACL_ERROR_REPEAT_INITIALIZE: /* clients expect these, and go on */
+    case ACL_ERROR_REPEAT_FINALIZE:
+        return DP_ERR_BUSY;
+    case ACL_ERROR_UNINITIALIZE:
+        return DP_ERR_STATE;
+    case ACL_ERROR_API_NOT_SUPPORT:
+        return DP_ERR_UNSUPPORTED;
+    case ACL_ERROR_BAD_ALLOC:
+        return DP_ERR_OUT_OF_MEMORY;
+    case ACL_ERROR_RT_SYSPARAMOPT_NOT_SET:
+        return DP_ERR_NOT_FOUND;
+    default:
+        return DP_ERR_ARGUMENT;
+    }
+}
+
 aclError dp_api_fail(dp_api_call *call, aclError code, const char *format, ...) {
     char sentence[768];
     va_list args;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    dp_fail(DP_ERR_ARGUMENT, "%s", sentence);
+    dp_fail(status_of(code), "%s", sentence);
     return leave(call, code);
 }
 

@@ -4,18 +4,25 @@
 #include <stdio.h>
 
 static _Thread_local char message[1024];
+static _Thread_local dp_status message_status;
 
 dp_status dp_fail(dp_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    message_status = status;
     return status;
 }
 
 const char *dp_fail_message(void) { return message; }
 
-void dp_fail_clear(void) { message[0] = '\0'; }
+dp_status dp_fail_status(void) { return message_status; }
+
+void dp_fail_clear(void) {
+    message[0] = '\0';
+    message_status = DP_OK;
+}
 
 const char *dp_status_name(dp_status status) {
     static const char *const names[] = {

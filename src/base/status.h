@@ -30,6 +30,8 @@ dp_status dp_fail(dp_status status, const char *format, ...) DP_PRINTF(2, 3);
 
 /* Last recorded sentence of this thread; "" when there is none. Valid until the thread's next dp_fail or dp_fail_clear. */
 const char *dp_fail_message(void);
+/* Its status; DP_OK when there is none. */
+dp_status dp_fail_status(void);
 void dp_fail_clear(void);
 
 /* English name of a status for logs. */

@@ -7,6 +7,7 @@
 #ifndef DOPPEL_DEVICE_OBSERVER_H
 #define DOPPEL_DEVICE_OBSERVER_H
 
+#include "base/status.h"
 #include "doppel/insn.h"
 #include "doppel/launch.h"
 
@@ -44,6 +45,7 @@ typedef struct dp_host_event {
     size_t size_bytes;
     const void *caller;  /* return address in the user's program */
     const char *message; /* sentence of a fault */
+    dp_status reason;    /* of a fault: which kind; DP_ERR_KERNEL hands on what a kernel did */
 } dp_host_event;
 
 typedef struct dp_observer {

@@ -48,7 +48,8 @@ void dp_report_fault(const char *api_name, int vendor_code, const void *caller) 
                                             .end_ns = now,
                                             .status = vendor_code,
                                             .caller = caller,
-                                            .message = sentence});
+                                            .message = sentence,
+                                            .reason = dp_fail_status()});
 }
 
 const char *dp_report_recent(void) {

@@ -290,7 +290,11 @@ static void host_read(const dp_host_event *event) {
     dp_finding_add(&f);
 }
 
+/* Misuse only: what a program may try and live without (support, time, memory), and what a kernel did, is none. */
 static void host_fault(const dp_host_event *event) {
+    if (event->reason != DP_ERR_ARGUMENT && event->reason != DP_ERR_HANDLE && event->reason != DP_ERR_ADDRESS &&
+        event->reason != DP_ERR_STATE)
+        return;
     dp_finding f = {.kind = DP_CHECK_HOST};
     char what[64];
     snprintf(what, sizeof what, "%s is refused", event->name ? event->name : "the call");

@@ -190,6 +190,8 @@ void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sente
             break;
         case DP_FAMILY_CROSS:
             f.kind = DP_CHECK_DEADLOCK;
+            if (!strchr(sentence, ';'))
+                snprintf(f.cure, sizeof f.cure, "let every core the flag counts reach it, also those that return early");
             break;
         default:
             memory_fault(state, insn, &f);

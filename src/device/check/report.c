@@ -31,6 +31,18 @@ const char *dp_check_report_path(const char *file) {
     return strncmp(file, "./", 2) == 0 ? file + 2 : file;
 }
 
+const char *dp_check_report_text(const char *sentence, char *text, size_t text_bytes) {
+    size_t length = strlen(report.cwd), used = 0;
+    while (*sentence && used + 1 < text_bytes) {
+        if (length && strncmp(sentence, report.cwd, length) == 0 && sentence[length] == '/')
+            sentence += length + 1;
+        else
+            text[used++] = *sentence++;
+    }
+    text[used] = '\0';
+    return text;
+}
+
 static void print_place(FILE *out, const dp_check_place *place) {
     if (place->loc.line)
         fprintf(out, "  %s:%" PRIu32 ": %s\n", dp_check_report_path(place->loc.file), place->loc.line, place->what);
@@ -51,19 +63,20 @@ static void print_context(FILE *out, const dp_finding *f) {
 }
 
 static void print_finding(FILE *out, const dp_finding *f) {
-    char count[32];
+    char count[32], text[sizeof f->sentence];
     if (f->place.loc.line)
         fprintf(out, "%s:%" PRIu32 ": ", dp_check_report_path(f->place.loc.file), f->place.loc.line);
-    fprintf(out, "%s: %s\n", dp_check_kind_name(f->kind), f->sentence);
+    fprintf(out, "%s: %s\n", dp_check_kind_name(f->kind),
+            dp_check_report_text(f->sentence, text, sizeof text));
     if (f->has_other || !f->place.loc.line)
         print_place(out, &f->place);
     if (f->has_other)
         print_place(out, &f->other);
     if (f->memory[0])
-        fprintf(out, "  %-7s %s\n", "memory", f->memory);
+        fprintf(out, "  %-7s %s\n", "memory", dp_check_report_text(f->memory, text, sizeof text));
     print_context(out, f);
     if (f->cure[0])
-        fprintf(out, "  %-7s %s\n", "cure", f->cure);
+        fprintf(out, "  %-7s %s\n", "cure", dp_check_report_text(f->cure, text, sizeof text));
     if (f->count > 1) {
         fprintf(out, "  %-7s %s times", "seen", dp_describe_count(f->count, count));
         if (f->kernel[0] && blocks_of(f) > 1)

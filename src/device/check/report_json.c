@@ -32,8 +32,9 @@ static void print_string(FILE *out, const char *text) {
 }
 
 static void print_text(FILE *out, const char *key, const char *text) {
+    char shown[512];
     fprintf(out, ", \"%s\": ", key);
-    print_string(out, text);
+    print_string(out, dp_check_report_text(text, shown, sizeof shown));
 }
 
 static void print_loc(FILE *out, dp_loc loc) {

@@ -142,5 +142,7 @@ void dp_check_report_touch(void);
 void dp_check_report_json(FILE *out);
 /* Path as shown: relative when it lies below the working directory. */
 const char *dp_check_report_path(const char *file);
+/* The same for paths inside a sentence. Returns text. */
+const char *dp_check_report_text(const char *sentence, char *text, size_t text_bytes);
 
 #endif
