@@ -1,0 +1,2 @@
+#pragma once
+int check_value(int got, int expected);
