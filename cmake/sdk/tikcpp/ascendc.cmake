@@ -7,6 +7,11 @@
 # ascendc_include_directories, ascendc_compile_definitions, ascendc_compile_options(<name> PRIVATE|PUBLIC|INTERFACE ...)
 # add to how the kernels are compiled. SOC_VERSION and RUN_MODE of older projects have no effect.
 include_guard(GLOBAL)
+if(CMAKE_VERSION VERSION_LESS 3.20)
+  message(FATAL_ERROR "ascendc.cmake needs CMake 3.20 or newer; this is ${CMAKE_VERSION}")
+endif()
+# Dependency files of custom commands may hold absolute paths with every generator.
+cmake_policy(SET CMP0116 NEW)
 
 get_filename_component(ASCENDC_ROOT_DIR "${CMAKE_CURRENT_LIST_DIR}/../.." REALPATH)
 set(ASCENDC_COMPILER "${ASCENDC_ROOT_DIR}/bin/ascc" CACHE INTERNAL "")
@@ -27,7 +32,7 @@ function(ascendc_library name kind)
     message(FATAL_ERROR "ascendc_library(${name} ${kind}): no source files are given")
   endif()
   set(header_dir "${CMAKE_BINARY_DIR}/include/${name}")
-  set(object_dir "${CMAKE_CURRENT_BINARY_DIR}/${CMAKE_FILES_DIRECTORY}/${name}.ascendc")
+  set(object_dir "${CMAKE_CURRENT_BINARY_DIR}${CMAKE_FILES_DIRECTORY}/${name}.ascendc")
   file(MAKE_DIRECTORY "${header_dir}" "${object_dir}")
 
   set(includes "$<TARGET_PROPERTY:${name},ASCENDC_INCLUDES>")
