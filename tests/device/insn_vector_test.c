@@ -6,7 +6,7 @@
 
 #include "insn_rig.h"
 
-enum { CASES = 20, REGION_BYTES = 64 * 1024, LAST_PAIR = 0xff };
+enum { CASES = 14, REGION_BYTES = 64 * 1024, LAST_PAIR = 0xff };
 
 typedef struct type_pair {
     uint8_t dst, src;
@@ -294,6 +294,9 @@ static void draw_operands(rig *r, const row *it, const type_pair *pair, dp_insn 
         operand->repeat_stride = rig_below(r, 3) ? (uint16_t)natural : repeats[rig_below(r, sizeof repeats)];
         if (k && pair->src == pair->dst && !it->ulps && rig_below(r, 5) == 0) /* inexact results must not pile up */
             *operand = insn->operand[0]; /* in place */
+        bool narrows = dp_dtype_bits(pair->dst) < dp_dtype_bits(pair->src) && insn->mask_kind == DP_MASK_COUNT;
+        if (k == 1 && narrows && rig_below(r, 3) == 0)
+            operand->addr = insn->operand[0].addr; /* narrowing in place: results never reach a source still to be read */
     }
 }
 
