@@ -61,6 +61,26 @@ static void with_one_failure(void) {
     CHECK(program() == 0); /* afterwards all is as before */
 }
 
+/* Nothing of a program that met a failure stays behind once it has released what it got. */
+static void leaks_nothing(void) {
+    CHECK(program() == 0 && program() == 0);
+    size_t before = dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks;
+    dp_mem_fail_after(failing);
+    program();
+    dp_mem_fail_after(0);
+    CHECK(program() == 0);
+    size_t after = dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks;
+    if (after != before)
+        fprintf(stderr, "allocation %ld: %zu blocks before, %zu after\n", failing, before, after);
+    CHECK(after == before);
+}
+
+static void failures_leak_nothing(void **state) {
+    (void)state;
+    for (failing = 1; failing <= 40; failing++)
+        run_in_child(leaks_nothing);
+}
+
 static void every_allocation_fails_once(void **state) {
     (void)state;
     for (failing = 1; failing <= 80; failing++)
@@ -68,6 +88,7 @@ static void every_allocation_fails_once(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once),
+                                       cmocka_unit_test(failures_leak_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
