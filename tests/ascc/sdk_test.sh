@@ -28,6 +28,10 @@ if command -v pkg-config >/dev/null; then
     expect 0 "pkg-config" bash -c "eval cc '$work/pc.c' -o '$work/pc' \$(pkg-config --cflags --libs doppel) && '$work/pc'"
 fi
 
+expect 0 "packages" cpack --config "$build/CPackConfig.cmake" -G "TGZ;DEB" -B "$work/packages"
+expect 0 "tarball: a folder with the SDK" bash -c "tar tzf '$work'/packages/doppel-*.tar.gz | grep -q '^doppel-[^/]*/bin/ascc$'"
+expect 0 "Debian package: below /opt/doppel" bash -c "dpkg-deb -c '$work'/packages/doppel_*.deb | grep -q './opt/doppel/bin/ascc$'"
+
 configure() { cmake -G Ninja "$@"; }
 expect 0 "project(LANGUAGES ASC CXX): configure" configure -S "$samples/language" -B "$work/l"
 expect 0 "build" cmake --build "$work/l" -j2
