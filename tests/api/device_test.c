@@ -23,6 +23,32 @@ TEST(visible_devices_are_renumbered) {
     CHECK_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtSetDevice(2), "deviceId", "2");
 }
 
+TEST(eight_devices) {
+    uint32_t count = 0;
+    int32_t device = -1;
+    setenv("DOPPEL_DEVICES", "8", 1);
+    CHECK_OK(aclrtGetDeviceCount(&count));
+    CHECK(count == 8);
+    CHECK_OK(aclrtSetDevice(7));
+    CHECK_OK(aclrtGetDevice(&device));
+    CHECK(device == 7);
+    CHECK_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtSetDevice(8), "deviceId", "8");
+}
+
+TEST(another_chip) {
+    size_t free_bytes = 0, total = 0;
+    int64_t cores = 0;
+    setenv("DOPPEL_SOC", "Ascend310P3", 1);
+    CHECK(strcmp(aclrtGetSocName(), "Ascend310P3") == 0);
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores));
+    CHECK(cores == 8);
+    CHECK_OK(aclrtGetMemInfo(ACL_DDR_MEM, &free_bytes, &total)); /* this chip has DDR, not HBM */
+    CHECK(free_bytes > 0 && free_bytes <= total);
+    CHECK_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
+    CHECK(total == 0);
+}
+
 TEST(run_mode_is_host) {
     aclrtRunMode mode = ACL_DEVICE;
     CHECK_OK(aclrtGetRunMode(&mode));
@@ -220,6 +246,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_count_is_the_first_call),
         cmocka_unit_test(visible_devices_are_renumbered),
+        cmocka_unit_test(eight_devices),
+        cmocka_unit_test(another_chip),
         cmocka_unit_test(run_mode_is_host),
         cmocka_unit_test(nothing_is_current_at_first),
         cmocka_unit_test(set_device_repeated_needs_one_reset),
