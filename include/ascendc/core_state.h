@@ -197,15 +197,39 @@ inline int64_t GetSystemCycle(dp_loc loc = dp_loc::current()) {
     return static_cast<int64_t>(insn.result);
 }
 
-/* ---- hints without effect on a CPU ---- */
+/* ---- hints ---- */
+
+/* Brings a line of GM closer; offset in bytes. */
+template <typename T>
+inline void DataCachePreload(const GlobalTensor<uint64_t> &srcTensor, const T cacheOffset) {
+    __builtin_prefetch(reinterpret_cast<const uint8_t *>(srcTensor.GetPhyAddr()) + cacheOffset);
+}
+/* Without effect on a CPU: */
 
 inline void ICachePreLoad(const int64_t) {}
 inline int64_t GetICachePreloadStatus() { return 0; }
 inline void MetricsProfStart() {}
 inline void MetricsProfStop() {}
 
+/* An address in the calling function. */
+__attribute__((noinline)) inline int64_t GetProgramCounter() {
+    return static_cast<int64_t>(reinterpret_cast<intptr_t>(__builtin_return_address(0)));
+}
+
 /* Stops the block as a hardware exception would. */
 inline void Trap(dp_loc loc = dp_loc::current()) { dp_trap(loc); }
+
+/* ---- not offered ---- */
+
+template <AtomicDtype type, AtomicOp op>
+inline void SetStoreAtomicConfig() {
+    static_assert(type == AtomicDtype::ATOMIC_NONE,
+                  "Doppel has no atomic scalar stores: use SetAtomicAdd and DataCopy, which add in GM atomically");
+}
+template <typename T>
+inline void CheckLocalMemoryIA(const T &) {
+    static_assert(!sizeof(T), "Doppel has no hardware watchpoints: run the program under `doppel check`, which watches every access");
+}
 
 /* ---- workspace ---- */
 

@@ -43,6 +43,15 @@ DP_NEEDS_CUBE(SetLoadDataRepeat)
 DP_NEEDS_CUBE(SetLoadDataPaddingValue)
 #undef DP_NEEDS_CUBE
 
+template <HardEvent event, auto memory, bool isVirtual>
+inline void HSetFlag(int32_t) {
+    static_assert(!sizeof(memory), "HSetFlag needs the cube unit, which Doppel does not implement yet");
+}
+template <HardEvent event, auto memory, bool isVirtual>
+inline void HWaitFlag(int32_t) {
+    static_assert(!sizeof(memory), "HWaitFlag needs the cube unit, which Doppel does not implement yet");
+}
+
 enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
 struct FixpipeConfig {
     CO2Layout format;

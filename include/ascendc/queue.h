@@ -28,14 +28,6 @@ constexpr TQueConfig GetTQueConfig(bool nd2nz, bool nz2nd, bool scm_block_group,
     return config;
 }
 
-/* Address record of a buffer. */
-struct TBuffAddr {
-    uint32_t dataLen = 0, bufferAddr = 0; /* bytes */
-    TBufHandle bufferHandle = nullptr;
-    uint8_t logicPos = 0;
-    uint8_t *absAddr = nullptr;
-};
-
 inline TBufHandle dp_handle_of(uint32_t buffer_id) {
     return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer_id));
 }
@@ -44,6 +36,17 @@ inline uint32_t dp_id_of(TBufHandle handle) { return static_cast<uint32_t>(reint
 template <typename T>
 inline LocalTensor<T> dp_tensor_of(dp_buffer_view view, TPosition position) {
     return LocalTensor<T>(view.addr, view.size_bytes, view.buffer_id, position);
+}
+
+inline TBuffAddr dp_buffer_record(uint32_t buffer_id, TPosition position, dp_loc loc) {
+    dp_buffer_view view = dp_buffer_view_of(buffer_id, loc);
+    TBuffAddr record;
+    record.dataLen = view.size_bytes;
+    record.bufferAddr = static_cast<uint32_t>(dp_local_offset(dp_space_of(position), view.addr, loc));
+    record.bufferHandle = dp_handle_of(buffer_id);
+    record.logicPos = static_cast<uint8_t>(position);
+    record.absAddr = static_cast<uint8_t *>(view.addr);
+    return record;
 }
 
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
@@ -113,6 +116,9 @@ public:
     template <typename T>
     TBufState GetState(const LocalTensor<T> &tensor, dp_loc loc = dp_loc::current()) const {
         return static_cast<TBufState>(dp_queue_buffer_state(handle_, tensor.dp_buffer_id(), loc));
+    }
+    TBuffAddr GetBufferAddr(TBufHandle buffer, dp_loc loc = dp_loc::current()) const {
+        return dp_buffer_record(dp_id_of(buffer), bufferPosition, loc);
     }
     void FreeAllEvent(dp_loc loc = dp_loc::current()) { dp_queue_free_all_events(handle_, loc); }
 
@@ -200,6 +206,9 @@ public:
     template <typename T>
     TBufState GetState(const LocalTensor<T> &) const {
         return TBufState::FREE;
+    }
+    TBuffAddr GetBufferAddr(TBufHandle buffer, dp_loc loc = dp_loc::current()) const {
+        return dp_buffer_record(dp_id_of(buffer), position, loc);
     }
     uint32_t GetBufLen() const { return view_.size_bytes; }
 
@@ -319,9 +328,45 @@ public:
         return record;
     }
 
+    /* Spill area in GM, offsets and sizes in bytes. The L1 form does not exist on dav-2201. */
+    template <typename T>
+    void InitSpmBuffer(const GlobalTensor<T> &workspace, int32_t bufferSize) {
+        spill_.SetGlobalBuffer(reinterpret_cast<uint8_t *>(workspace.GetPhyAddr()), static_cast<uint64_t>(bufferSize));
+    }
+    template <typename T>
+    void WriteSpmBuffer(const LocalTensor<T> &local, const DataCopyParams &params, int32_t offset = 0,
+                        dp_loc loc = dp_loc::current()) {
+        DataCopy(spill_[static_cast<uint64_t>(offset)], local.template ReinterpretCast<uint8_t>(), params, loc);
+    }
+    template <typename T>
+    void WriteSpmBuffer(const LocalTensor<T> &local, int32_t size, int32_t offset = 0, dp_loc loc = dp_loc::current()) {
+        DataCopy(spill_[static_cast<uint64_t>(offset)], local.template ReinterpretCast<uint8_t>(),
+                 static_cast<uint32_t>(size), loc);
+    }
+    template <typename T>
+    void ReadSpmBuffer(const LocalTensor<T> &local, const DataCopyParams &params, int32_t offset = 0,
+                       dp_loc loc = dp_loc::current()) {
+        DataCopy(local.template ReinterpretCast<uint8_t>(), spill_[static_cast<uint64_t>(offset)], params, loc);
+    }
+    template <typename T>
+    void ReadSpmBuffer(const LocalTensor<T> &local, int32_t size, int32_t offset = 0, dp_loc loc = dp_loc::current()) {
+        DataCopy(local.template ReinterpretCast<uint8_t>(), spill_[static_cast<uint64_t>(offset)],
+                 static_cast<uint32_t>(size), loc);
+    }
+
 private:
     dp_loc loc_;
+    GlobalTensor<uint8_t> spill_;
 };
+
+/* A tensor over all memory of the position that neither buffers nor variables have taken; true. */
+template <typename T, TPosition pos>
+inline bool PopStackBuffer(LocalTensor<T> &popLocal, dp_loc loc = dp_loc::current()) {
+    static_assert(pos == TPosition::LCM, "PopStackBuffer takes memory of TPosition::LCM");
+    dp_buffer_view rest = dp_pipe_rest(dp_space_of(pos), loc);
+    popLocal = LocalTensor<T>(rest.addr, rest.size_bytes, rest.buffer_id, pos);
+    return true;
+}
 
 /* Linear allocator: each Alloc moves the cursor on by a multiple of 32 bytes. */
 template <Hardware hard = Hardware::UB>

@@ -19,6 +19,14 @@ namespace AscendC {
 template <typename T>
 class LocalTensor;
 
+/* Address record of a buffer. */
+struct TBuffAddr {
+    uint32_t dataLen = 0, bufferAddr = 0; /* bytes */
+    TBufHandle bufferHandle = nullptr;
+    uint8_t logicPos = 0;
+    uint8_t *absAddr = nullptr;
+};
+
 /* Operand with explicit memory, for wrappers that start from raw pointers. */
 inline dp_operand dp_make_operand(const void *addr, uint64_t size_bytes, uint32_t buffer_id, unsigned blk_stride,
                                   unsigned rep_stride, uint8_t dtype, uint8_t space) {
@@ -156,6 +164,12 @@ public:
         size_bytes_ = skip < left ? static_cast<uint32_t>(left - skip) : 0;
         buffer_id_ = source.dp_buffer_id();
         position_ = static_cast<uint8_t>(source.GetPosition());
+    }
+    void SetAddr(const TBuffAddr &record) {
+        addr_ = record.absAddr;
+        size_bytes_ = record.dataLen;
+        buffer_id_ = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(record.bufferHandle));
+        position_ = record.logicPos;
     }
     /* Deprecated: points the tensor at a byte offset of its position's memory. */
     void InitBuffer(uint32_t buffer_offset, uint32_t buffer_bytes, dp_loc loc = dp_loc::current()) {

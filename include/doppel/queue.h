@@ -31,7 +31,7 @@ typedef struct dp_queue_shape {
 typedef struct dp_buffer_view {
     void *addr;
     uint32_t size_bytes;
-    uint32_t buffer_id; /* never 0 */
+    uint32_t buffer_id; /* 0 only for memory that no InitBuffer gave */
 } dp_buffer_view;
 
 DP_BEGIN_DECLS
@@ -72,6 +72,11 @@ DP_API dp_pool_handle dp_pool_init(uint8_t space, dp_pool_handle parent, dp_pool
 DP_API void dp_pool_reset(dp_pool_handle pool, dp_loc loc);
 /* Fault: a TBuf is used that InitBuffer never saw, or more of it than there is. */
 DP_API void dp_tbuf_fault(uint32_t wanted_bytes, uint32_t offset_bytes, uint32_t size_bytes, dp_loc loc);
+
+/* What neither buffers nor variables have taken of a memory; it stays free for them. */
+DP_API dp_buffer_view dp_pipe_rest(unsigned space, dp_loc loc);
+/* The buffer behind an id; a fault when it is not known (any longer). */
+DP_API dp_buffer_view dp_buffer_view_of(uint32_t buffer_id, dp_loc loc);
 
 /* ---- queues ---- */
 

@@ -402,6 +402,22 @@ void dp_pool_reset(dp_pool_handle handle, dp_loc loc) {
     pool->used_bytes = pool->buffers = 0;
 }
 
+dp_buffer_view dp_pipe_rest(unsigned space, dp_loc loc) {
+    dp_core *core = dp_kernel_core("PopStackBuffer", loc);
+    check_space(core, space, loc);
+    uint32_t low = core->local_low[space], top = core->local_top[space];
+    return (dp_buffer_view){core->memory[space].base + low, top > low ? top - low : 0, 0};
+}
+
+dp_buffer_view dp_buffer_view_of(uint32_t buffer_id, dp_loc loc) {
+    dp_core *core = dp_kernel_core("GetBufferAddr", loc);
+    dp_buffer_info info;
+    if (!dp_buffer_find(core, buffer_id, &info))
+        dp_fault(core, NULL, loc, "GetBufferAddr: handle %u is not a buffer of this TPipe; use what DeQue() or GetBufferHandle() "
+                 "returned", buffer_id);
+    return (dp_buffer_view){info.addr, info.size_bytes, info.buffer_id};
+}
+
 void dp_tbuf_fault(uint32_t wanted_bytes, uint32_t offset_bytes, uint32_t size_bytes, dp_loc loc) {
     dp_core *core = dp_kernel_core("TBuf::Get", loc);
     if (size_bytes == 0)

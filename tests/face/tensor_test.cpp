@@ -175,6 +175,24 @@ static void buffers_have_ends(void **) {
     assert_int_equal(GetShapeSize(t.GetShapeInfo()), 16);
     queue.FreeTensor(t);
     assert_fault(queue.FreeTensor(t), "free each tensor once");
+    TBuffAddr record = queue.GetBufferAddr(t.GetBufferHandle());
+    LocalTensor<float> again;
+    again.SetAddr(record);
+    assert_ptr_equal(again.GetPhyAddr(), t.GetPhyAddr());
+    assert_int_equal(again.GetSize(), 16);
+    assert_fault(queue.GetBufferAddr(nullptr), "not a buffer");
+    LocalTensor<float> rest;
+    assert_true((PopStackBuffer<float, TPosition::LCM>(rest)));
+    assert_ptr_equal(rest.GetPhyAddr(), t.GetPhyAddr(16)); /* right behind the last buffer */
+    assert_int_equal(rest.GetLength() + 128 + 64, core->chip->ub_reserved_offset);
+    GlobalTensor<uint64_t> spill;
+    spill.SetGlobalBuffer(gm, 64);
+    pipe.InitSpmBuffer(spill, 512);
+    t.SetValue(0, 3.5f);
+    pipe.WriteSpmBuffer(t, 64, 32);
+    t.SetValue(0, 0.0f);
+    pipe.ReadSpmBuffer(t, 64, 32);
+    assert_true(t.GetValue(0) == 3.5f);
     assert_fault(SetFlag<HardEvent::MTE2_V>(8), "id 8");
     assert_fault(WaitFlag<HardEvent::MTE2_V>(3), "not raised");
 }
