@@ -53,8 +53,8 @@ inline void dp_copy_blocks(const dp_operand &dst, const dp_operand &src, const D
 
 inline void dp_copy_nd2nz(const dp_operand &dst, const dp_operand &src, const Nd2NzParams &p, dp_loc loc) {
     dp_insn insn = dp_copy_insn(DP_OP_DATA_COPY_ND2NZ, dst, src, loc);
-    insn.u.nd2nz = {p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzC0Stride, p.dstNzNStride,
-                    p.dstNzMatrixStride};
+    insn.u.nd2nz = {p.ndNum,     p.nValue,        p.dValue,       p.srcNdMatrixStride,
+                    p.srcDValue, p.dstNzC0Stride, p.dstNzNStride, p.dstNzMatrixStride};
     dp_issue(&insn);
 }
 
@@ -65,7 +65,8 @@ inline dp_copy_params dp_pad_params(const dp_operand &dst, const dp_operand &src
     copy.block_count = p.blockCount;
     copy.block_bytes = p.blockLen;
     copy.src_gap_bytes = static_cast<int64_t>(p.srcStride) * (src.space == DP_SPACE_GM ? 1 : 32);
-    copy.dst_gap_bytes = static_cast<int64_t>(p.dstStride) * (dst.space == DP_SPACE_GM || src.space != DP_SPACE_GM ? 1 : 32);
+    copy.dst_gap_bytes =
+        static_cast<int64_t>(p.dstStride) * (dst.space == DP_SPACE_GM || src.space != DP_SPACE_GM ? 1 : 32);
     copy.pad_form = 1;
     return copy;
 }
@@ -91,10 +92,11 @@ inline void dp_copy_pad_out(const dp_operand &dst, const dp_operand &src, const 
 
 /* UB -> L1: the copy's destination is the packed matrix, so its gap counts bytes. */
 template <typename Params>
-inline void dp_copy_pad_nz(const dp_operand &dst, const dp_operand &src, const Params &p, const Nd2NzParams &nz, dp_loc loc) {
+inline void dp_copy_pad_nz(const dp_operand &dst, const dp_operand &src, const Params &p, const Nd2NzParams &nz,
+                           dp_loc loc) {
     const dp_copy_params copy = dp_pad_params(dst, src, p);
-    const dp_nd2nz_params matrix = {nz.ndNum, nz.nValue, nz.dValue, nz.srcNdMatrixStride, nz.srcDValue,
-                                    nz.dstNzC0Stride, nz.dstNzNStride, nz.dstNzMatrixStride};
+    const dp_nd2nz_params matrix = {nz.ndNum,     nz.nValue,        nz.dValue,       nz.srcNdMatrixStride,
+                                    nz.srcDValue, nz.dstNzC0Stride, nz.dstNzNStride, nz.dstNzMatrixStride};
     dp_copy_pad_nd2nz(dst, src, &copy, &matrix, loc);
 }
 
@@ -152,13 +154,15 @@ inline void DataCopy(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLo
 
 /* The enhanced parameters act on paths out of L0C only; on the paths of these forms the copy is the plain one. */
 template <typename T>
-inline void DataCopy(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal, const DataCopyParams &intriParams,
-                     const DataCopyEnhancedParams &, dp_loc loc = dp_loc::current()) {
+inline void DataCopy(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal,
+                     const DataCopyParams &intriParams, const DataCopyEnhancedParams &,
+                     dp_loc loc = dp_loc::current()) {
     dp_copy_blocks(dstLocal.dp_operand_of(), srcGlobal.dp_operand_of(), intriParams, loc);
 }
 template <typename T>
-inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal, const DataCopyParams &intriParams,
-                     const DataCopyEnhancedParams &, dp_loc loc = dp_loc::current()) {
+inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal,
+                     const DataCopyParams &intriParams, const DataCopyEnhancedParams &,
+                     dp_loc loc = dp_loc::current()) {
     dp_copy_blocks(dstGlobal.dp_operand_of(), srcLocal.dp_operand_of(), intriParams, loc);
 }
 template <typename T>
@@ -169,27 +173,31 @@ inline void DataCopy(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLo
 template <typename T, typename U>
 inline void DataCopy(const LocalTensor<T> &, const LocalTensor<U> &, const DataCopyParams &,
                      const DataCopyEnhancedParams &, dp_loc = dp_loc::current()) {
-    static_assert(!sizeof(T), "DataCopy cannot convert between UB and L0C on dav-2201: there is no path between them. Use "
-                              "Fixpipe to leave L0C, Cast to change a type in UB");
+    static_assert(!sizeof(T),
+                  "DataCopy cannot convert between UB and L0C on dav-2201: there is no path between them. Use "
+                  "Fixpipe to leave L0C, Cast to change a type in UB");
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal, const SliceInfo dstSliceInfo[],
                      const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1, dp_loc loc = dp_loc::current()) {
-    dp_copy_slice_arrays(dstLocal.dp_operand_of(), srcGlobal.dp_operand_of(), dstSliceInfo, srcSliceInfo, dimValue, loc);
+    dp_copy_slice_arrays(dstLocal.dp_operand_of(), srcGlobal.dp_operand_of(), dstSliceInfo, srcSliceInfo, dimValue,
+                         loc);
 }
 template <typename T>
 inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal, const SliceInfo dstSliceInfo[],
                      const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1, dp_loc loc = dp_loc::current()) {
-    dp_copy_slice_arrays(dstGlobal.dp_operand_of(), srcLocal.dp_operand_of(), dstSliceInfo, srcSliceInfo, dimValue, loc);
+    dp_copy_slice_arrays(dstGlobal.dp_operand_of(), srcLocal.dp_operand_of(), dstSliceInfo, srcSliceInfo, dimValue,
+                         loc);
 }
 
 /* --- DataCopy with change of layout --- */
 
-#define DP_ASSERT_ND2NZ(T)                                                                                            \
-    static_assert(dp_is_one_of<T, int4b_t, int8_t, uint8_t>() || dp_is_16_or_32_bit<T>(),                             \
-                  "DataCopy(Nd2NzParams) works on int4b_t, int8_t, uint8_t, int16_t, uint16_t, half, bfloat16_t, int32_t, " \
-                  "uint32_t and float")
+#define DP_ASSERT_ND2NZ(T)                                                                                             \
+    static_assert(                                                                                                     \
+        dp_is_one_of<T, int4b_t, int8_t, uint8_t>() || dp_is_16_or_32_bit<T>(),                                        \
+        "DataCopy(Nd2NzParams) works on int4b_t, int8_t, uint8_t, int16_t, uint16_t, half, bfloat16_t, int32_t, "      \
+        "uint32_t and float")
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal, const Nd2NzParams &intriParams,
@@ -206,13 +214,15 @@ inline void DataCopy(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcGl
 #undef DP_ASSERT_ND2NZ
 
 template <typename T>
-inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal, const Nz2NdParamsFull &intriParams,
-                     dp_loc loc = dp_loc::current()) {
-    static_assert(dp_is_16_or_32_bit<T>(),
-                  "DataCopy(Nz2NdParamsFull) works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
+inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal,
+                     const Nz2NdParamsFull &intriParams, dp_loc loc = dp_loc::current()) {
+    static_assert(
+        dp_is_16_or_32_bit<T>(),
+        "DataCopy(Nz2NdParamsFull) works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
     dp_insn insn = dp_copy_insn(DP_OP_DATA_COPY_NZ2ND, dstGlobal.dp_operand_of(), srcLocal.dp_operand_of(), loc);
-    insn.u.nz2nd = {intriParams.ndNum,      intriParams.nValue,     intriParams.dValue,           intriParams.srcNdMatrixStride,
-                    intriParams.srcNStride, intriParams.dstDStride, intriParams.dstNdMatrixStride};
+    insn.u.nz2nd = {
+        intriParams.ndNum,      intriParams.nValue,     intriParams.dValue,           intriParams.srcNdMatrixStride,
+        intriParams.srcNStride, intriParams.dstDStride, intriParams.dstNdMatrixStride};
     dp_issue(&insn);
 }
 
@@ -243,8 +253,9 @@ inline void DataCopyPad(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &s
     dp_copy_pad_in(dstLocal.dp_operand_of(), srcGlobal.dp_operand_of(), dataCopyParams, padParams.isPad,
                    padParams.leftPadding, padParams.rightPadding, dp_scalar_bits(padParams.paddingValue), loc);
 }
-template <typename T, typename U,
-          typename std::enable_if<std::is_same<dp_prim_t<T>, U>::value && !std::is_same<T, U>::value, bool>::type = true>
+template <
+    typename T, typename U,
+    typename std::enable_if<std::is_same<dp_prim_t<T>, U>::value && !std::is_same<T, U>::value, bool>::type = true>
 inline void DataCopyPad(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal,
                         const DataCopyExtParams &dataCopyParams, const DataCopyPadExtParams<U> &padParams,
                         dp_loc loc = dp_loc::current()) {

@@ -14,8 +14,9 @@ constexpr GatherMaskMode defaultGatherMaskMode = GatherMaskMode::VERSION_V2;
 constexpr GatherMaskMode defaultGahterMaskMode = defaultGatherMaskMode; /* the name's older spelling */
 
 template <typename T>
-inline dp_insn dp_gather_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &offsets,
-                              uint32_t base, uint32_t repeat, unsigned dst_rep_stride, dp_loc loc) {
+inline dp_insn dp_gather_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src,
+                              const LocalTensor<uint32_t> &offsets, uint32_t base, uint32_t repeat,
+                              unsigned dst_rep_stride, dp_loc loc) {
     static_assert(dp_is_16_or_32_bit<T>(),
                   "Gather works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
     dp_insn insn = {};
@@ -75,9 +76,10 @@ inline void Gatherb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Lo
     dp_issue(&insn);
 }
 
-#define DP_NO_SCATTER                                                                                                 \
-    static_assert(!sizeof(T), "Scatter is not available on dav-2201: store elements one by one with SetValue, or Gather " \
-                              "with the inverse offsets")
+#define DP_NO_SCATTER                                                                                                  \
+    static_assert(!sizeof(T),                                                                                          \
+                  "Scatter is not available on dav-2201: store elements one by one with SetValue, or Gather "          \
+                  "with the inverse offsets")
 template <typename T>
 inline void Scatter(const LocalTensor<T> &, const LocalTensor<T> &, const LocalTensor<uint32_t> &, const uint32_t,
                     const uint64_t, const uint8_t, const uint8_t, dp_loc = dp_loc::current()) {
@@ -98,8 +100,8 @@ inline void Scatter(const LocalTensor<T> &, const LocalTensor<T> &, const LocalT
 /* --- GatherMask --- */
 
 template <typename T, GatherMaskMode mode>
-inline dp_insn dp_gather_mask_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src, bool reduce_mode, uint32_t mask,
-                                   const GatherMaskParams &p, dp_loc loc) {
+inline dp_insn dp_gather_mask_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src, bool reduce_mode,
+                                   uint32_t mask, const GatherMaskParams &p, dp_loc loc) {
     static_assert(dp_is_16_or_32_bit<T>(),
                   "GatherMask works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
     static_assert(mode == GatherMaskMode::VERSION_V2, "dav-2201 has GatherMaskMode::VERSION_V2 only");
@@ -116,9 +118,9 @@ inline dp_insn dp_gather_mask_insn(const LocalTensor<T> &dst, const LocalTensor<
 }
 
 template <typename T, typename U, GatherMaskMode mode = defaultGatherMaskMode>
-inline void GatherMask(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local, const LocalTensor<U> &src1Pattern,
-                       const bool reduceMode, const uint32_t mask, const GatherMaskParams &gatherMaskParams,
-                       uint64_t &rsvdCnt, dp_loc loc = dp_loc::current()) {
+inline void GatherMask(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
+                       const LocalTensor<U> &src1Pattern, const bool reduceMode, const uint32_t mask,
+                       const GatherMaskParams &gatherMaskParams, uint64_t &rsvdCnt, dp_loc loc = dp_loc::current()) {
     static_assert(dp_is_one_of<U, uint16_t, uint32_t>() && sizeof(dp_prim_t<U>) == sizeof(dp_prim_t<T>),
                   "the pattern of GatherMask is uint16_t for 16-bit data and uint32_t for 32-bit data");
     dp_insn insn = dp_gather_mask_insn<T, mode>(dstLocal, src0Local, reduceMode, mask, gatherMaskParams, loc);

@@ -1,5 +1,6 @@
 /*
- * layout.h - Transpose, TransDataTo5HD, Brcb, CreateVecIndex, BilinearInterpolation; VectorPadding, which this chip lacks.
+ * layout.h - Transpose, TransDataTo5HD, Brcb, CreateVecIndex, BilinearInterpolation; VectorPadding, which this chip
+ * lacks.
  *
  * Repeat counts are wider than the 8 bits of the hardware so that a value over 255 is reported instead of being cut.
  */
@@ -12,7 +13,8 @@ namespace AscendC {
 
 template <typename T>
 inline void Transpose(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, dp_loc loc = dp_loc::current()) {
-    static_assert(dp_is_one_of<T, half, int16_t, uint16_t>(), "Transpose of a 16x16 tile works on half, int16_t and uint16_t");
+    static_assert(dp_is_one_of<T, half, int16_t, uint16_t>(),
+                  "Transpose of a 16x16 tile works on half, int16_t and uint16_t");
     dp_insn insn = dp_copy_insn(DP_OP_TRANSPOSE, dstLocal.dp_operand_of(), srcLocal.dp_operand_of(), loc);
     dp_issue(&insn);
 }
@@ -104,7 +106,8 @@ inline void Brcb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local
 template <typename T>
 inline dp_insn dp_index_insn(const LocalTensor<T> &dst, const dp_prim_t<T> &first, uint32_t repeat, unsigned blk_stride,
                              unsigned rep_stride, dp_loc loc) {
-    static_assert(dp_is_one_of<T, half, int16_t, float, int32_t>(), "CreateVecIndex works on half, int16_t, float and int32_t");
+    static_assert(dp_is_one_of<T, half, int16_t, float, int32_t>(),
+                  "CreateVecIndex works on half, int16_t, float and int32_t");
     dp_insn insn = {};
     insn.op = DP_OP_CREATE_VEC_INDEX;
     insn.n_operands = 1;
@@ -132,7 +135,8 @@ inline void CreateVecIndex(LocalTensor<T> &dstLocal, const T &firstValue, uint64
     dp_issue(&insn);
 }
 template <typename T>
-inline void CreateVecIndex(LocalTensor<T> dstLocal, const T &firstValue, uint32_t calCount, dp_loc loc = dp_loc::current()) {
+inline void CreateVecIndex(LocalTensor<T> dstLocal, const T &firstValue, uint32_t calCount,
+                           dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_index_insn(dstLocal, firstValue, 1, 1, 8, loc);
     insn.mask_kind = DP_MASK_COUNT;
     insn.mask[0] = calCount;
@@ -142,9 +146,10 @@ inline void CreateVecIndex(LocalTensor<T> dstLocal, const T &firstValue, uint32_
 /* --- BilinearInterpolation --- */
 
 template <typename T>
-inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<uint32_t> &offsets,
-                                const LocalTensor<T> &src1, uint32_t h_repeat, bool repeat_mode, uint16_t dst_blk_stride,
-                                uint16_t v_offset, uint32_t v_repeat, dp_loc loc) {
+inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> &src0,
+                                const LocalTensor<uint32_t> &offsets, const LocalTensor<T> &src1, uint32_t h_repeat,
+                                bool repeat_mode, uint16_t dst_blk_stride, uint16_t v_offset, uint32_t v_repeat,
+                                dp_loc loc) {
     static_assert(dp_is_one_of<T, half>(), "BilinearInterpolation works on half");
     dp_insn insn = {};
     insn.op = DP_OP_BILINEAR;
@@ -163,8 +168,9 @@ inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> 
 template <typename T>
 inline void BilinearInterpolation(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
                                   const LocalTensor<uint32_t> &src0OffsetLocal, const LocalTensor<T> &src1Local,
-                                  uint64_t mask, uint32_t hRepeat, bool repeatMode, uint16_t dstBlkStride, uint16_t vROffset,
-                                  uint32_t vRepeat, const LocalTensor<uint8_t> &, dp_loc loc = dp_loc::current()) {
+                                  uint64_t mask, uint32_t hRepeat, bool repeatMode, uint16_t dstBlkStride,
+                                  uint16_t vROffset, uint32_t vRepeat, const LocalTensor<uint8_t> &,
+                                  dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_bilinear_insn(dstLocal, src0Local, src0OffsetLocal, src1Local, hRepeat, repeatMode, dstBlkStride,
                                     vROffset, vRepeat, loc);
     insn.mask_kind = DP_MASK_LEADING;
@@ -185,8 +191,9 @@ inline void BilinearInterpolation(const LocalTensor<T> &dstLocal, const LocalTen
     dp_issue(&insn);
 }
 
-#define DP_NO_PADDING                                                                                                 \
-    static_assert(!sizeof(T), "VectorPadding is not available on dav-2201: use Gather with offsets that repeat the edge")
+#define DP_NO_PADDING                                                                                                  \
+    static_assert(!sizeof(T),                                                                                          \
+                  "VectorPadding is not available on dav-2201: use Gather with offsets that repeat the edge")
 template <typename T, bool isSetMask = true>
 inline void VectorPadding(const LocalTensor<T> &, const LocalTensor<T> &, const uint8_t, const bool, const uint64_t,
                           const uint8_t, const UnaryRepeatParams &, dp_loc = dp_loc::current()) {

@@ -23,8 +23,8 @@ struct MrgSortSrcList {
 };
 
 template <typename T>
-inline void Sort32(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local, const LocalTensor<uint32_t> &src1Local,
-                   const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
+inline void Sort32(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
+                   const LocalTensor<uint32_t> &src1Local, const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
     DP_ASSERT_SCORE(T, "Sort32");
     dp_insn insn = {};
     insn.op = DP_OP_SORT32;
@@ -69,8 +69,9 @@ inline void MrgSort(const LocalTensor<T> &dstLocal, const MrgSortSrcList<T> &src
                     params.repeatTimes, loc);
 }
 template <typename T, bool isExhaustedSuspension = false>
-inline void MrgSort(const LocalTensor<T> &dstLocal, const MrgSortSrcList<T> &sortList, const uint16_t elementCountList[4],
-                    uint32_t sortedNum[4], uint16_t validBit, const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
+inline void MrgSort(const LocalTensor<T> &dstLocal, const MrgSortSrcList<T> &sortList,
+                    const uint16_t elementCountList[4], uint32_t sortedNum[4], uint16_t validBit,
+                    const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
     DP_ASSERT_SCORE(T, "MrgSort");
     const uint64_t taken = dp_merge_sorted(dstLocal, sortList, elementCountList, isExhaustedSuspension, validBit,
                                            static_cast<uint32_t>(repeatTimes), loc);
@@ -78,8 +79,8 @@ inline void MrgSort(const LocalTensor<T> &dstLocal, const MrgSortSrcList<T> &sor
         sortedNum[i] = static_cast<uint16_t>(taken >> (16 * i));
 }
 
-inline void GetMrgSortResult(uint16_t &mrgSortList1, uint16_t &mrgSortList2, uint16_t &mrgSortList3, uint16_t &mrgSortList4,
-                             dp_loc loc = dp_loc::current()) {
+inline void GetMrgSortResult(uint16_t &mrgSortList1, uint16_t &mrgSortList2, uint16_t &mrgSortList3,
+                             uint16_t &mrgSortList4, dp_loc loc = dp_loc::current()) {
     dp_insn insn = {};
     insn.op = DP_OP_GET_MRG_SORT_RESULT;
     insn.loc = loc;
@@ -91,8 +92,9 @@ inline void GetMrgSortResult(uint16_t &mrgSortList1, uint16_t &mrgSortList2, uin
 }
 
 template <typename T, bool isFullSort>
-inline void Sort(const LocalTensor<T> &dstLocal, const LocalTensor<T> &concatLocal, const LocalTensor<uint32_t> &indexLocal,
-                 LocalTensor<T> &tmpLocal, const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
+inline void Sort(const LocalTensor<T> &dstLocal, const LocalTensor<T> &concatLocal,
+                 const LocalTensor<uint32_t> &indexLocal, LocalTensor<T> &tmpLocal, const int32_t repeatTimes,
+                 dp_loc loc = dp_loc::current()) {
     DP_ASSERT_SCORE(T, "Sort");
     dp_sort_entries(dstLocal.dp_operand_of(), concatLocal.dp_operand_of(), indexLocal.dp_operand_of(),
                     tmpLocal.dp_operand_of(), static_cast<uint32_t>(repeatTimes), isFullSort, loc);
@@ -126,15 +128,17 @@ inline uint32_t GetSortLen(const uint32_t elemCount) {
 }
 #undef DP_ASSERT_SCORE
 
-#define DP_NO_PROPOSAL(api)                                                                                           \
-    static_assert(!sizeof(T), api " works on region proposals, which dav-2201 does not have: use Sort32, MrgSort, Concat " \
-                              "and Extract")
+#define DP_NO_PROPOSAL(api)                                                                                            \
+    static_assert(!sizeof(T),                                                                                          \
+                  api " works on region proposals, which dav-2201 does not have: use Sort32, MrgSort, Concat "         \
+                      "and Extract")
 template <typename T>
 inline void RpSort16(const LocalTensor<T> &, const LocalTensor<T> &, const int32_t, dp_loc = dp_loc::current()) {
     DP_NO_PROPOSAL("RpSort16");
 }
 template <typename T>
-inline void MrgSort4(const LocalTensor<T> &, const MrgSortSrcList<T> &, const MrgSort4Info &, dp_loc = dp_loc::current()) {
+inline void MrgSort4(const LocalTensor<T> &, const MrgSortSrcList<T> &, const MrgSort4Info &,
+                     dp_loc = dp_loc::current()) {
     DP_NO_PROPOSAL("MrgSort4");
 }
 template <typename T>

@@ -1,5 +1,6 @@
 /*
- * sync_core.h - synchronisation between cores: SyncAll, cross-core flags, IBSet/IBWait, blocks in order, group barriers.
+ * sync_core.h - synchronisation between cores: SyncAll, cross-core flags, IBSet/IBWait, blocks in order, group
+ * barriers.
  */
 #ifndef DOPPEL_ASCENDC_SYNC_CORE_H
 #define DOPPEL_ASCENDC_SYNC_CORE_H
@@ -17,8 +18,8 @@ inline dp_insn dp_cross_insn(dp_op op, unsigned mode, unsigned pipe, dp_loc loc)
     return insn;
 }
 
-inline dp_insn dp_workspace_insn(dp_op op, bool aiv_only, const GlobalTensor<int32_t> &gm, const LocalTensor<int32_t> &ub,
-                                 dp_loc loc) {
+inline dp_insn dp_workspace_insn(dp_op op, bool aiv_only, const GlobalTensor<int32_t> &gm,
+                                 const LocalTensor<int32_t> &ub, dp_loc loc) {
     dp_insn insn = dp_cross_insn(op, aiv_only, DP_PIPE_S, loc);
     insn.n_operands = 2;
     insn.operand[0] = gm.dp_operand_of();
@@ -28,16 +29,18 @@ inline dp_insn dp_workspace_insn(dp_op op, bool aiv_only, const GlobalTensor<int
 
 template <uint8_t modeId, pipe_t pipe>
 inline void CrossCoreSetFlag(uint16_t flagId, dp_loc loc = dp_loc::current()) {
-    static_assert(modeId <= 2, "CrossCoreSetFlag has the modes 0 (all cores of a kind), 1 (vector cores of a block) and 2 "
-                               "(cube core and its vector cores)");
+    static_assert(modeId <= 2,
+                  "CrossCoreSetFlag has the modes 0 (all cores of a kind), 1 (vector cores of a block) and 2 "
+                  "(cube core and its vector cores)");
     dp_insn insn = dp_cross_insn(DP_OP_CROSS_SET, modeId, pipe, loc);
     insn.u.sync.event_id = static_cast<uint8_t>(flagId > 255 ? 255 : flagId);
     dp_issue(&insn);
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 inline void CrossCoreWaitFlag(uint16_t flagId, dp_loc loc = dp_loc::current()) {
-    static_assert(modeId <= 2, "CrossCoreWaitFlag has the modes 0 (all cores of a kind), 1 (vector cores of a block) and 2 "
-                               "(cube core and its vector cores)");
+    static_assert(modeId <= 2,
+                  "CrossCoreWaitFlag has the modes 0 (all cores of a kind), 1 (vector cores of a block) and 2 "
+                  "(cube core and its vector cores)");
     dp_insn insn = dp_cross_insn(DP_OP_CROSS_WAIT, modeId, pipe, loc);
     insn.u.sync.event_id = static_cast<uint8_t>(flagId > 255 ? 255 : flagId);
     dp_issue(&insn);
@@ -94,7 +97,7 @@ template <PipeMode pipeMode>
 class GroupBarrier {
     static_assert(pipeMode == PipeMode::MTE3_MODE, "GroupBarrier has PipeMode::MTE3_MODE only");
 
-public:
+  public:
     GroupBarrier(GM_ADDR groupWorkspace, uint32_t arriveSizeIn, uint32_t waitSizeIn)
         : workspace_(groupWorkspace), arriving_(arriveSizeIn), waiting_(waitSizeIn) {}
 
@@ -102,7 +105,7 @@ public:
     void Wait(uint32_t waitIndex, dp_loc loc = dp_loc::current()) { issue(DP_OP_GROUP_WAIT, waitIndex, loc); }
     uint64_t GetWorkspaceLen() const { return static_cast<uint64_t>(waiting_) * 512; }
 
-private:
+  private:
     void issue(dp_op op, uint32_t index, dp_loc loc) {
         dp_insn insn = dp_cross_insn(op, 0, DP_PIPE_MTE3, loc);
         insn.n_operands = 1;

@@ -44,9 +44,12 @@ void dp_exec_brcb(dp_core *core, dp_insn *insn) {
 
 void dp_visit_brcb(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     (void)core;
+    if (insn->repeat > 255) /* refused by the executor */
+        return;
     dp_runs writes = {.visit = visit, .context = context, .operand = 0, .mode = DP_WRITE};
     for (size_t i = 0; i < (size_t)insn->repeat * VALUES; i++)
-        dp_runs_add(&writes, (const uint8_t *)insn->operand[0].addr + block_at(&insn->operand[0], i / VALUES, i % VALUES),
+        dp_runs_add(&writes,
+                    (const uint8_t *)insn->operand[0].addr + block_at(&insn->operand[0], i / VALUES, i % VALUES),
                     DP_BLOCK_BYTES);
     dp_runs_end(&writes);
     if (insn->repeat)

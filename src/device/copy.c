@@ -27,7 +27,9 @@ typedef struct copy_plan {
     ptrdiff_t src_pitch, dst_pitch;
 } copy_plan;
 
-static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+static size_t round_up(size_t n, size_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
 
 static unsigned unit_bytes(const dp_insn *insn) {
     switch (insn->operand[0].space) {
@@ -69,7 +71,9 @@ static bool plan_make(const dp_insn *insn, copy_plan *plan) {
 }
 
 /* Bytes from the first row to the end of the last. */
-static size_t extent(size_t count, ptrdiff_t pitch, size_t row) { return (count - 1) * (size_t)pitch + row; }
+static size_t extent(size_t count, ptrdiff_t pitch, size_t row) {
+    return (count - 1) * (size_t)pitch + row;
+}
 
 static void check_path(dp_core *core, const dp_insn *insn) {
     unsigned dst = insn->operand[0].space, src = insn->operand[1].space;
@@ -105,7 +109,8 @@ static void check_pad(dp_core *core, const dp_insn *insn) {
                  "leftPadding %u and rightPadding %u elements of %u bytes: each side may have at most 32 bytes",
                  p->left_pad, p->right_pad, element);
     if (element == 8 && p->is_pad && p->pad_value && (p->left_pad || p->right_pad))
-        dp_fault(core, insn, insn->loc, "paddingValue must be 0 for 8-byte types: they are padded as pairs of 4-byte words");
+        dp_fault(core, insn, insn->loc,
+                 "paddingValue must be 0 for 8-byte types: they are padded as pairs of 4-byte words");
 }
 
 static void check_params(dp_core *core, const dp_insn *insn) {
@@ -121,7 +126,8 @@ static void check_params(dp_core *core, const dp_insn *insn) {
         check_pad(core, insn);
     if (DP_UNLIKELY((uint64_t)p->src_gap_bytes > MAX_GAP_BYTES || (uint64_t)p->dst_gap_bytes > MAX_GAP_BYTES))
         dp_fault(core, insn, insn->loc,
-                 "the gaps between runs are %" PRId64 " and %" PRId64 " bytes: they must not be negative or over %" PRIu64,
+                 "the gaps between runs are %" PRId64 " and %" PRId64
+                 " bytes: they must not be negative or over %" PRIu64,
                  p->src_gap_bytes, p->dst_gap_bytes, MAX_GAP_BYTES);
 }
 
@@ -184,8 +190,9 @@ static dp_atomic_fn atomic_of(dp_core *core, const dp_insn *insn, const copy_pla
         dp_fault(core, insn, insn->loc, "the atomic mode is set to %s, which cannot be combined in memory",
                  dp_dtype_name(core->atomic_dtype));
     if (plan->run_bytes % *element)
-        dp_fault(core, insn, insn->loc, "a run of %zu bytes is no whole number of %s elements, as the atomic mode needs",
-                 plan->run_bytes, dp_dtype_name(core->atomic_dtype));
+        dp_fault(core, insn, insn->loc,
+                 "a run of %zu bytes is no whole number of %s elements, as the atomic mode needs", plan->run_bytes,
+                 dp_dtype_name(core->atomic_dtype));
     if ((uintptr_t)insn->operand[0].addr % *element || plan->dst_pitch % (ptrdiff_t)*element)
         dp_fault(core, insn, insn->loc, "atomic writes of %s need a destination aligned to %zu bytes",
                  dp_dtype_name(core->atomic_dtype), *element);
@@ -227,7 +234,7 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
 
 void dp_visit_copy(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     copy_plan plan;
-    if (!plan_make(insn, &plan))
+    if (insn->u.copy.block_count > MAX_BLOCK_COUNT || !plan_make(insn, &plan)) /* refused by the executor */
         return;
     bool atomic = core->atomic_op && insn->operand[0].space == DP_SPACE_GM;
     dp_runs reads = {.visit = visit, .context = context, .operand = 1, .mode = DP_READ};

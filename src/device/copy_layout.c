@@ -1,7 +1,8 @@
 /*
  * copy_layout.c - copies that change the layout: row-major (ND) to fractal (NZ) and back, and filling of L1, L0A, L0B.
  *
- * NZ of a matrix: columns are cut in groups of C0 = 32 bytes; a group is one 32-byte block a row, groups follow each other.
+ * NZ of a matrix: columns are cut in groups of C0 = 32 bytes; a group is one 32-byte block a row, groups follow each
+ * other.
  */
 #include "device/runs.h"
 
@@ -12,8 +13,8 @@ enum { NZ2ND_GROUP = 16, NZ2ND_FRACTAL = 256, MAX_MATRICES = 4095, MAX_ROWS = 16
 
 static void limit(dp_core *core, const dp_insn *insn, const char *name, uint32_t value, uint32_t low, uint32_t high) {
     if (DP_UNLIKELY(value < low || value > high))
-        dp_fault(core, insn, insn->loc, "%s is %" PRIu32 ": it must be between %" PRIu32 " and %" PRIu32, name, value, low,
-                 high);
+        dp_fault(core, insn, insn->loc, "%s is %" PRIu32 ": it must be between %" PRIu32 " and %" PRIu32, name, value,
+                 low, high);
 }
 
 /* --- ND -> NZ: [0] NZ in L1, [1] ND in GM or UB --- */
@@ -51,9 +52,11 @@ static void nd2nz_check(dp_core *core, const dp_insn *insn) {
     limit(core, insn, "dstNzNStride", p->dst_n_stride, 1, MAX_ROWS);
     limit(core, insn, "dstNzMatrixStride", p->dst_matrix_stride, 0, UINT16_MAX);
     if (insn->operand[0].dtype == DP_I4 && ((p->d | p->src_d | p->src_matrix_stride | p->dst_matrix_stride) & 1))
-        dp_fault(core, insn, insn->loc, "int4b_t matrices need even dValue, srcDValue and strides: two elements share a byte");
+        dp_fault(core, insn, insn->loc,
+                 "int4b_t matrices need even dValue, srcDValue and strides: two elements share a byte");
     if (p->nd_num > 1 && p->dst_matrix_stride * dp_dtype_bits(insn->operand[0].dtype) / 8 % DP_BLOCK_BYTES)
-        dp_fault(core, insn, insn->loc, "dstNzMatrixStride is %" PRIu32 " elements: matrices must start on 32 bytes of L1",
+        dp_fault(core, insn, insn->loc,
+                 "dstNzMatrixStride is %" PRIu32 " elements: matrices must start on 32 bytes of L1",
                  p->dst_matrix_stride);
 }
 
@@ -89,6 +92,8 @@ void dp_exec_copy_nd2nz(dp_core *core, dp_insn *insn) {
 void dp_visit_copy_nd2nz(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     (void)core;
     nd2nz c = nd2nz_of(insn);
+    if (c.matrices > MAX_MATRICES || c.rows > MAX_ROWS) /* refused by the executor */
+        return;
     dp_runs reads = {.visit = visit, .context = context, .operand = 1, .mode = DP_READ};
     dp_runs writes = {.visit = visit, .context = context, .operand = 0, .mode = DP_WRITE};
     size_t groups = (c.row_bytes + DP_BLOCK_BYTES - 1) / DP_BLOCK_BYTES;
@@ -122,7 +127,8 @@ static void nz2nd_check(dp_core *core, const dp_insn *insn) {
         dp_fault(core, insn, insn->loc, "a copy from %s to %s cannot change NZ to ND: only UB to GM and L1 to GM can",
                  dp_space_name(src), dp_space_name(insn->operand[0].space));
     if (bits != 16 && bits != 32)
-        dp_fault(core, insn, insn->loc, "elements of %u bits cannot go from NZ to ND: only 16-bit and 32-bit ones", bits);
+        dp_fault(core, insn, insn->loc, "elements of %u bits cannot go from NZ to ND: only 16-bit and 32-bit ones",
+                 bits);
     limit(core, insn, "ndNum", p->nd_num, 0, MAX_MATRICES);
     limit(core, insn, "nValue", p->n, 1, 8192);
     limit(core, insn, "dValue", p->d, 1, 8192);
@@ -141,7 +147,8 @@ void dp_exec_copy_nz2nd(dp_core *core, dp_insn *insn) {
         return;
     size_t element = dp_dtype_bits(insn->operand[0].dtype) / 8, groups = p->d / NZ2ND_GROUP;
     size_t run = NZ2ND_GROUP * element;
-    dp_operand_check(core, insn, 1, nz2nd_source(p, p->nd_num - 1, p->n - 1, groups - 1) * element + run, DP_BLOCK_BYTES);
+    dp_operand_check(core, insn, 1, nz2nd_source(p, p->nd_num - 1, p->n - 1, groups - 1) * element + run,
+                     DP_BLOCK_BYTES);
     dp_operand_check(core, insn, 0, nz2nd_destination(p, p->nd_num - 1, p->n - 1, groups - 1) * element + run,
                      (unsigned)element);
     dp_atomic_fn atomic = core->atomic_op ? core->math->atomic[core->atomic_op - 1][core->atomic_dtype] : NULL;
@@ -165,9 +172,11 @@ void dp_exec_copy_nz2nd(dp_core *core, dp_insn *insn) {
 void dp_visit_copy_nz2nd(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     const dp_nz2nd_params *p = &insn->u.nz2nd;
     size_t element = dp_dtype_bits(insn->operand[0].dtype) / 8, groups = p->d / NZ2ND_GROUP;
+    if (p->nd_num > MAX_MATRICES || p->n > MAX_ROWS || p->d > MAX_ROWS) /* refused by the executor */
+        return;
     dp_runs reads = {.visit = visit, .context = context, .operand = 1, .mode = DP_READ};
-    dp_runs writes = {.visit = visit, .context = context, .operand = 0,
-                      .mode = core->atomic_op ? DP_READ_WRITE : DP_WRITE};
+    dp_runs writes = {
+        .visit = visit, .context = context, .operand = 0, .mode = core->atomic_op ? DP_READ_WRITE : DP_WRITE};
     for (size_t i = 0; i < p->nd_num; i++)
         for (size_t g = 0; g < groups; g++)
             for (size_t r = 0; r < p->n; r++)
@@ -182,7 +191,8 @@ void dp_visit_copy_nz2nd(const dp_core *core, const dp_insn *insn, dp_access_fn 
     dp_runs_end(&writes);
 }
 
-/* --- InitConstValue: [0] in L1, L0A or L0B; u.copy: block_count runs of block_bytes with dst_gap_bytes between; scalar_bits --- */
+/* --- InitConstValue: [0] in L1, L0A or L0B; u.copy: block_count runs of block_bytes with dst_gap_bytes between;
+ * scalar_bits --- */
 
 void dp_exec_fill_space(dp_core *core, dp_insn *insn) {
     const dp_copy_params *p = &insn->u.copy;
@@ -190,7 +200,8 @@ void dp_exec_fill_space(dp_core *core, dp_insn *insn) {
     unsigned unit = dst->space == DP_SPACE_L1 ? DP_BLOCK_BYTES : 512;
     unsigned element = dp_dtype_bits(dst->dtype) / 8;
     if (dst->space != DP_SPACE_L1 && dst->space != DP_SPACE_L0A && dst->space != DP_SPACE_L0B)
-        dp_fault(core, insn, insn->loc, "the destination is in %s: only L1, L0A and L0B are filled this way; use Duplicate in UB",
+        dp_fault(core, insn, insn->loc,
+                 "the destination is in %s: only L1, L0A and L0B are filled this way; use Duplicate in UB",
                  dp_space_name(dst->space));
     if (element != 2 && element != 4)
         dp_fault(core, insn, insn->loc, "elements of %s cannot be filled: only 16-bit and 32-bit ones",
@@ -212,9 +223,8 @@ void dp_visit_fill_space(const dp_core *core, const dp_insn *insn, dp_access_fn 
     (void)core;
     const dp_copy_params *p = &insn->u.copy;
     dp_runs writes = {.visit = visit, .context = context, .operand = 0, .mode = DP_WRITE};
-    for (size_t i = 0; i < p->block_count; i++)
-        dp_runs_add(&writes,
-                    (const uint8_t *)insn->operand[0].addr + i * (p->block_bytes + (size_t)p->dst_gap_bytes),
+    for (size_t i = 0; i < p->block_count && p->block_count <= MAX_FILL; i++)
+        dp_runs_add(&writes, (const uint8_t *)insn->operand[0].addr + i * (p->block_bytes + (size_t)p->dst_gap_bytes),
                     p->block_bytes);
     dp_runs_end(&writes);
 }

@@ -6,10 +6,11 @@
  *                           u.sync.mode: 1 = vector cores only, 0 = cube and vector cores
  *   IB_SET, IB_WAIT         [0] GM, [1] UB workspace, mask[0] = block, mask[1] = event, u.sync.mode as above
  *   ORDER_*                 [0] GM, [1] UB workspace
- *   GROUP_ARRIVE, _WAIT     [0] GM workspace, mask[0] = index, mask[1] = arriving members, scalar_bits = waiting members
+ *   GROUP_ARRIVE, _WAIT     [0] GM workspace, mask[0] = index, mask[1] = arriving members, scalar_bits = waiting
+ * members
  *
- * Workspaces in GM hold int32 counters; other blocks of the launch read and write them while this one runs. The copy the
- * chip keeps of them in the UB workspace is written too, so that a kernel that still needs those bytes notices.
+ * Workspaces in GM hold int32 counters; other blocks of the launch read and write them while this one runs. The copy
+ * the chip keeps of them in the UB workspace is written too, so that a kernel that still needs those bytes notices.
  */
 #include "device/launch_sync.h"
 #include "device/runs.h"
@@ -92,8 +93,9 @@ static void describe_counters(void *context, char *text, size_t text_bytes) {
         if (counter_holds(w, i))
             continue;
         if (missing++ < NAMED)
-            used += snprintf(text + used, text_bytes - (size_t)used, "%s %s %" PRIu32 " (its counter is %" PRId32 ", not %" PRId32 ")",
-                             missing > 1 ? "," : "", w->member, w->first_index + i, counter_at(w, i), w->target);
+            used += snprintf(text + used, text_bytes - (size_t)used,
+                             "%s %s %" PRIu32 " (its counter is %" PRId32 ", not %" PRId32 ")", missing > 1 ? "," : "",
+                             w->member, w->first_index + i, counter_at(w, i), w->target);
     }
     if (missing > NAMED && (size_t)used < text_bytes)
         snprintf(text + used, text_bytes - (size_t)used, " and %" PRIu32 " more", missing - NAMED);
@@ -127,10 +129,11 @@ static dp_launch_sync *shared_of(dp_core *core, const dp_insn *insn) {
 
 static void raise_flag(dp_core *core, const dp_insn *insn, unsigned mode, unsigned flag) {
     if (!dp_launch_sync_raise(shared_of(core, insn), core, mode, flag))
-        dp_fault(core, insn, insn->loc,
-                 "flag %u (mode %u) is raised for the %dth time and nobody has waited for it: a flag counts to %d; pair "
-                 "every CrossCoreSetFlag with a CrossCoreWaitFlag",
-                 flag, mode, DP_CROSS_MAX_PENDING + 1, DP_CROSS_MAX_PENDING);
+        dp_fault(
+            core, insn, insn->loc,
+            "flag %u (mode %u) is raised for the %dth time and nobody has waited for it: a flag counts to %d; pair "
+            "every CrossCoreSetFlag with a CrossCoreWaitFlag",
+            flag, mode, DP_CROSS_MAX_PENDING + 1, DP_CROSS_MAX_PENDING);
 }
 
 static void await_flag(dp_core *core, const dp_insn *insn, unsigned mode, unsigned flag, const char *what) {
@@ -142,13 +145,16 @@ static void await_flag(dp_core *core, const dp_insn *insn, unsigned mode, unsign
 static void check_flag(dp_core *core, const dp_insn *insn) {
     const dp_sync_params *s = &insn->u.sync;
     if (s->mode >= DP_CROSS_MODES)
-        dp_fault(core, insn, insn->loc, "mode %u does not exist: 0 meets all cores of a kind, 1 the vector cores of a "
-                 "block, 2 a cube core and its vector cores", s->mode);
+        dp_fault(core, insn, insn->loc,
+                 "mode %u does not exist: 0 meets all cores of a kind, 1 the vector cores of a "
+                 "block, 2 a cube core and its vector cores",
+                 s->mode);
     if (s->event_id >= DP_CROSS_FLAGS)
-        dp_fault(core, insn, insn->loc, "flag %u does not exist: there are flags 0 to %d, users have 0 to 10", s->event_id,
-                 DP_CROSS_FLAGS - 1);
+        dp_fault(core, insn, insn->loc, "flag %u does not exist: there are flags 0 to %d, users have 0 to 10",
+                 s->event_id, DP_CROSS_FLAGS - 1);
     if (s->src_pipe >= DP_PIPE_COUNT)
-        dp_fault(core, insn, insn->loc, "pipe %u cannot carry a cross-core flag: name one pipe, not PIPE_ALL", s->src_pipe);
+        dp_fault(core, insn, insn->loc, "pipe %u cannot carry a cross-core flag: name one pipe, not PIPE_ALL",
+                 s->src_pipe);
 }
 
 static void meet(dp_core *core, const dp_insn *insn, unsigned flag) {
@@ -181,8 +187,12 @@ static void sync_all_hard(dp_core *core, const dp_insn *insn) {
 
 /* --- counters in GM --- */
 
-static uint32_t vector_index(const dp_core *core) { return core->block_idx * core->sub_block_num + core->sub_block_idx; }
-static uint32_t vector_count(const dp_core *core) { return core->block_num * core->sub_block_num; }
+static uint32_t vector_index(const dp_core *core) {
+    return core->block_idx * core->sub_block_num + core->sub_block_idx;
+}
+static uint32_t vector_count(const dp_core *core) {
+    return core->block_num * core->sub_block_num;
+}
 
 static int32_t *slot_at(const dp_insn *insn, uint64_t slot) {
     return (int32_t *)((uint8_t *)insn->operand[0].addr + slot * SLOT_BYTES);
@@ -212,17 +222,19 @@ static uint32_t soft_cores(const dp_core *core, const dp_insn *insn) {
 static void sync_all_soft(dp_core *core, const dp_insn *insn) {
     uint32_t used = soft_cores(core, insn), self = vector_index(core);
     if (core->kind != DP_CORE_AIV)
-        dp_fault(core, insn, insn->loc, "the form with workspaces is for vector cores: use SyncAll<false>() on a cube core");
+        dp_fault(core, insn, insn->loc,
+                 "the form with workspaces is for vector cores: use SyncAll<false>() on a cube core");
     if (used > vector_count(core))
         dp_fault(core, insn, insn->loc, "usedCores is %" PRIu32 ", but the launch has %" PRIu32 " vector cores", used,
                  vector_count(core));
     if (self >= used)
-        dp_fault(core, insn, insn->loc, "core %" PRIu32 " calls it, but usedCores is %" PRIu32 ": only cores 0 to %" PRIu32
-                 " may", self, used, used - 1);
+        dp_fault(core, insn, insn->loc,
+                 "core %" PRIu32 " calls it, but usedCores is %" PRIu32 ": only cores 0 to %" PRIu32 " may", self, used,
+                 used - 1);
     check_workspaces(core, insn, used, used);
     int32_t round = __atomic_add_fetch(slot_at(insn, self), 1, __ATOMIC_SEQ_CST);
-    counter_wait w = {.first = insn->operand[0].addr, .stride_bytes = SLOT_BYTES, .count = used, .target = round,
-                      .member = "core"};
+    counter_wait w = {
+        .first = insn->operand[0].addr, .stride_bytes = SLOT_BYTES, .count = used, .target = round, .member = "core"};
     wait_counters(core, insn, &w);
     mirror_slots(insn, 0, used);
 }
@@ -242,17 +254,23 @@ static void ib(dp_core *core, const dp_insn *insn, int32_t from, int32_t to) {
         dp_fault(core, insn, insn->loc, "eventID is %" PRId64 ": it must not be negative", (int64_t)insn->mask[1]);
     uint64_t slot = ib_slot(core, insn);
     check_workspaces(core, insn, slot + 1, 1);
-    counter_wait w = {.first = (const uint8_t *)slot_at(insn, slot), .count = 1, .first_index = (uint32_t)insn->mask[0],
-                      .target = from, .exact = true, .member = "block"};
+    counter_wait w = {.first = (const uint8_t *)slot_at(insn, slot),
+                      .count = 1,
+                      .first_index = (uint32_t)insn->mask[0],
+                      .target = from,
+                      .exact = true,
+                      .member = "block"};
     int32_t expected;
     do {
         wait_counters(core, insn, &w);
         expected = from;
-    } while (!__atomic_compare_exchange_n(slot_at(insn, slot), &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    } while (
+        !__atomic_compare_exchange_n(slot_at(insn, slot), &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
     mirror_slots(insn, slot, 1);
 }
 
-/* --- blocks in order: GM slot b = rounds block b has finished; UB word blockNum * 8 = rounds this block has finished --- */
+/* --- blocks in order: GM slot b = rounds block b has finished; UB word blockNum * 8 = rounds this block has finished
+ * --- */
 
 static int32_t *round_of(const dp_core *core, const dp_insn *insn) {
     return (int32_t *)insn->operand[1].addr + (size_t)vector_count(core) * SLOT_WORDS;
@@ -276,15 +294,19 @@ static void order(dp_core *core, const dp_insn *insn) {
         break;
     default: { /* the first block of a round follows the last one of the round before */
         uint32_t before = self ? self - 1 : blocks - 1;
-        counter_wait w = {.first = (const uint8_t *)slot_at(insn, before), .count = 1, .first_index = before,
-                          .target = *round + (self ? 1 : 0), .member = "block"};
+        counter_wait w = {.first = (const uint8_t *)slot_at(insn, before),
+                          .count = 1,
+                          .first_index = before,
+                          .target = *round + (self ? 1 : 0),
+                          .member = "block"};
         wait_counters(core, insn, &w);
         break;
     }
     }
 }
 
-/* --- GroupBarrier: waiting member w owns 512 bytes; int32 i of them counts the arrivals of member i it has not seen --- */
+/* --- GroupBarrier: waiting member w owns 512 bytes; int32 i of them counts the arrivals of member i it has not seen
+ * --- */
 
 static int32_t *group_counter(const dp_insn *insn, uint64_t waiter, uint64_t arriver) {
     return (int32_t *)((uint8_t *)insn->operand[0].addr + waiter * GROUP_LINE_BYTES) + arriver;
@@ -294,8 +316,10 @@ static void group(dp_core *core, const dp_insn *insn) {
     uint64_t index = insn->mask[0], arriving = insn->mask[1], waiting = insn->scalar_bits;
     bool arrive = insn->op == DP_OP_GROUP_ARRIVE;
     if (!arriving || arriving > GROUP_MAX || !waiting || waiting > UINT16_MAX)
-        dp_fault(core, insn, insn->loc, "the groups have %" PRIu64 " arriving and %" PRIu64 " waiting members: 1 to %d and "
-                 "1 to %d are possible", arriving, waiting, GROUP_MAX, UINT16_MAX);
+        dp_fault(core, insn, insn->loc,
+                 "the groups have %" PRIu64 " arriving and %" PRIu64 " waiting members: 1 to %d and "
+                 "1 to %d are possible",
+                 arriving, waiting, GROUP_MAX, UINT16_MAX);
     if (index >= (arrive ? arriving : waiting))
         dp_fault(core, insn, insn->loc, "member %" PRIu64 " does not exist: the group has members 0 to %" PRIu64, index,
                  (arrive ? arriving : waiting) - 1);
@@ -308,8 +332,11 @@ static void group(dp_core *core, const dp_insn *insn) {
             __atomic_add_fetch(group_counter(insn, w, index), 1, __ATOMIC_SEQ_CST);
         return;
     }
-    counter_wait w = {.first = (const uint8_t *)group_counter(insn, index, 0), .stride_bytes = sizeof(int32_t),
-                      .count = (uint32_t)arriving, .target = 1, .member = "member"};
+    counter_wait w = {.first = (const uint8_t *)group_counter(insn, index, 0),
+                      .stride_bytes = sizeof(int32_t),
+                      .count = (uint32_t)arriving,
+                      .target = 1,
+                      .member = "member"};
     wait_counters(core, insn, &w);
     for (uint64_t i = 0; i < arriving; i++)
         __atomic_sub_fetch(group_counter(insn, index, i), 1, __ATOMIC_SEQ_CST);

@@ -40,23 +40,30 @@ static uint64_t slice_steps(const dp_slice *s, uint64_t length) {
     return ((uint64_t)s->end - s->start + 1 + s->stride) / (length + s->stride);
 }
 
-static uint64_t burst_elements(const dp_slice *s, unsigned bits) { return (uint64_t)s->burst * DP_BLOCK_BYTES * 8 / bits; }
+static uint64_t burst_elements(const dp_slice *s, unsigned bits) {
+    return (uint64_t)s->burst * DP_BLOCK_BYTES * 8 / bits;
+}
 
 static void check_slices(dp_core *core, const dp_insn *insn, const dp_slice *dst, const dp_slice *src, uint32_t dims) {
     unsigned bits = dp_dtype_bits(insn->operand[0].dtype);
     if (dims < 1 || dims > MAX_DIMS)
         dp_fault(core, insn, insn->loc, "dimValue is %" PRIu32 ": slices have 1 to %d dimensions", dims, MAX_DIMS);
     if (dst[0].burst != src[0].burst)
-        dp_fault(core, insn, insn->loc, "burstLen is %" PRIu32 " blocks for the destination and %" PRIu32
-                 " for the source: they must be equal", dst[0].burst, src[0].burst);
+        dp_fault(core, insn, insn->loc,
+                 "burstLen is %" PRIu32 " blocks for the destination and %" PRIu32
+                 " for the source: they must be equal",
+                 dst[0].burst, src[0].burst);
     for (uint32_t d = 0; d < dims; d++) {
         uint64_t length = d ? 1 : burst_elements(&src[0], bits);
         uint64_t to = slice_steps(&dst[d], length), from = slice_steps(&src[d], length);
         if (to != from)
-            dp_fault(core, insn, insn->loc, "dimension %" PRIu32 " has %" PRIu64 " steps in the destination slice and %" PRIu64
-                     " in the source slice: startIndex, endIndex and stride must give the same number", d, to, from);
+            dp_fault(core, insn, insn->loc,
+                     "dimension %" PRIu32 " has %" PRIu64 " steps in the destination slice and %" PRIu64
+                     " in the source slice: startIndex, endIndex and stride must give the same number",
+                     d, to, from);
         if (d && (dst[d].burst != 1 || src[d].burst != 1))
-            dp_fault(core, insn, insn->loc, "burstLen of dimension %" PRIu32 " must be 1: only dimension 0 has bursts", d);
+            dp_fault(core, insn, insn->loc, "burstLen of dimension %" PRIu32 " must be 1: only dimension 0 has bursts",
+                     d);
     }
 }
 
@@ -70,8 +77,8 @@ static uint64_t slice_offset(const dp_slice *s, uint32_t dims, const uint64_t *i
     return offset;
 }
 
-void dp_copy_slices(dp_operand dst, dp_operand src, const dp_slice *dst_slices, const dp_slice *src_slices, uint32_t dims,
-                    dp_loc loc) {
+void dp_copy_slices(dp_operand dst, dp_operand src, const dp_slice *dst_slices, const dp_slice *src_slices,
+                    uint32_t dims, dp_loc loc) {
     dp_core *core = core_of("DataCopy", loc);
     dp_insn insn = {.op = DP_OP_DATA_COPY, .n_operands = 2, .operand = {dst, src}, .loc = loc};
     unsigned bits = dp_dtype_bits(dst.dtype);
@@ -101,11 +108,13 @@ void dp_copy_slices(dp_operand dst, dp_operand src, const dp_slice *dst_slices, 
 
 /* --- UB -> L1 with ND to NZ --- */
 
-void dp_copy_pad_nd2nz(dp_operand dst, dp_operand src, const dp_copy_params *copy, const dp_nd2nz_params *nd2nz, dp_loc loc) {
+void dp_copy_pad_nd2nz(dp_operand dst, dp_operand src, const dp_copy_params *copy, const dp_nd2nz_params *nd2nz,
+                       dp_loc loc) {
     dp_core *core = core_of("DataCopyPad", loc);
     dp_insn insn = {.op = DP_OP_DATA_COPY_ND2NZ, .n_operands = 2, .operand = {dst, src}, .loc = loc};
     uint64_t bytes = dp_dtype_bits(src.dtype) / 8, row = copy->block_bytes + (uint64_t)copy->dst_gap_bytes;
-    uint64_t pitch = (copy->block_bytes + DP_BLOCK_BYTES - 1) / DP_BLOCK_BYTES * DP_BLOCK_BYTES + (uint64_t)copy->src_gap_bytes;
+    uint64_t pitch =
+        (copy->block_bytes + DP_BLOCK_BYTES - 1) / DP_BLOCK_BYTES * DP_BLOCK_BYTES + (uint64_t)copy->src_gap_bytes;
     uint64_t matrix = nd2nz->src_matrix_stride * bytes;
     insn.u.nd2nz = *nd2nz;
     if (!bytes || !row || nd2nz->src_d * bytes != row || matrix % row || nd2nz->d * bytes > copy->block_bytes)
@@ -167,7 +176,8 @@ static void merge_round(dp_operand dst, dp_operand src, uint32_t total, uint32_t
 void dp_sort_entries(dp_operand dst, dp_operand scores, dp_operand indices, dp_operand tmp, uint32_t repeat, bool full,
                      dp_loc loc) {
     (void)core_of("Sort", loc);
-    dp_insn sort = {.op = DP_OP_SORT32, .n_operands = 3, .repeat = repeat, .operand = {dst, scores, indices}, .loc = loc};
+    dp_insn sort = {
+        .op = DP_OP_SORT32, .n_operands = 3, .repeat = repeat, .operand = {dst, scores, indices}, .loc = loc};
     dp_issue(&sort);
     uint32_t total = repeat * GROUP;
     dp_operand from = dst, to = tmp;
@@ -186,7 +196,8 @@ void dp_sort_entries(dp_operand dst, dp_operand scores, dp_operand indices, dp_o
     }
 }
 
-static void gather_words(dp_operand dst, dp_operand src, unsigned dtype, unsigned pattern, uint32_t repeat, dp_loc loc) {
+static void gather_words(dp_operand dst, dp_operand src, unsigned dtype, unsigned pattern, uint32_t repeat,
+                         dp_loc loc) {
     dp_insn insn = {.op = DP_OP_GATHER_MASK, .n_operands = 2, .repeat = repeat, .operand = {dst, src}, .loc = loc};
     insn.operand[0].dtype = insn.operand[1].dtype = (uint8_t)dtype;
     insn.operand[1].block_stride = 1;
@@ -212,10 +223,19 @@ void dp_init_output(dp_operand gm, uint64_t count, uint64_t value_bits, dp_loc l
     if (!left)
         return;
     uint32_t piece = left < room ? (uint32_t)left : room;
-    dp_operand scratch = {.addr = core->memory[DP_SPACE_UB].base + core->chip->ub_reserved_offset, .space = DP_SPACE_UB,
-                          .dtype = gm.dtype, .block_stride = 1, .repeat_stride = 8};
-    dp_insn fill = {.op = DP_OP_DUPLICATE, .n_operands = 1, .mask_kind = DP_MASK_COUNT, .repeat = 1, .loc = loc,
-                    .mask = {piece / bytes}, .scalar_bits = value_bits, .operand = {scratch}};
+    dp_operand scratch = {.addr = core->memory[DP_SPACE_UB].base + core->chip->ub_reserved_offset,
+                          .space = DP_SPACE_UB,
+                          .dtype = gm.dtype,
+                          .block_stride = 1,
+                          .repeat_stride = 8};
+    dp_insn fill = {.op = DP_OP_DUPLICATE,
+                    .n_operands = 1,
+                    .mask_kind = DP_MASK_COUNT,
+                    .repeat = 1,
+                    .loc = loc,
+                    .mask = {piece / bytes},
+                    .scalar_bits = value_bits,
+                    .operand = {scratch}};
     barrier(DP_PIPE_ALL, loc); /* the scratch may still be on its way elsewhere */
     dp_issue(&fill);
     barrier(DP_PIPE_ALL, loc);

@@ -1,11 +1,10 @@
 /*
  * gather.c - Gather, Gatherb and GatherMask.
  *
- * GATHER   [0] destination, [1] base, [2] uint32 byte offsets, one per lane, contiguous over repeats; scalar_bits = byte
- *          offset added to all of them
- * GATHERB  [0] destination, [1] base, [2] uint32 byte offsets, eight per repeat, each of one 32-byte block
- * GATHER_MASK  [0] destination, [1] source, [2] pattern bits (n_operands 3) or u.vec.flag0 = built-in pattern 1..7;
- *          u.vec.flag1 = 1: counter mode, mask[0] elements a repeat (else 256 bytes); repeat up to 65535;
+ * GATHER   [0] destination, [1] base, [2] uint32 byte offsets, one per lane, contiguous over repeats; scalar_bits =
+ * byte offset added to all of them GATHERB  [0] destination, [1] base, [2] uint32 byte offsets, eight per repeat, each
+ * of one 32-byte block GATHER_MASK  [0] destination, [1] source, [2] pattern bits (n_operands 3) or u.vec.flag0 =
+ * built-in pattern 1..7; u.vec.flag1 = 1: counter mode, mask[0] elements a repeat (else 256 bytes); repeat up to 65535;
  *          result = elements kept, without gaps from the destination's start
  */
 #include "device/runs.h"
@@ -34,14 +33,16 @@ static size_t base_room(const dp_core *core, const dp_insn *insn) {
     return o->size_bytes && o->size_bytes < left ? o->size_bytes : left;
 }
 
-static void __attribute__((noreturn, cold)) fault_offset(dp_core *core, const dp_insn *insn, size_t i, uint64_t at,
-                                                         size_t bytes, size_t room) {
+static void __attribute__((noreturn, cold))
+fault_offset(dp_core *core, const dp_insn *insn, size_t i, uint64_t at, size_t bytes, size_t room) {
     if (at % bytes)
         dp_fault(core, insn, insn->loc,
-                 "offset %zu of the offset tensor leads to byte %" PRIu64 " of the source, which is not a multiple of %zu",
+                 "offset %zu of the offset tensor leads to byte %" PRIu64
+                 " of the source, which is not a multiple of %zu",
                  i, at, bytes);
     dp_fault(core, insn, insn->loc,
-             "offset %zu of the offset tensor leads to byte %" PRIu64 " of the source, which has %zu bytes; offsets count "
+             "offset %zu of the offset tensor leads to byte %" PRIu64
+             " of the source, which has %zu bytes; offsets count "
              "bytes, not elements",
              i, at, room);
 }
@@ -141,8 +142,10 @@ void dp_exec_gather(dp_core *core, dp_insn *insn) {
     else if (insn->op == DP_OP_GATHERB)
         gather_blocks(core, insn);
     else
-        dp_fault(core, insn, insn->loc, "%s has no scatter instruction: write the elements one by one with SetValue, or "
-                 "gather with the inverse offsets", core->chip->name);
+        dp_fault(core, insn, insn->loc,
+                 "%s has no scatter instruction: write the elements one by one with SetValue, or "
+                 "gather with the inverse offsets",
+                 core->chip->name);
 }
 
 void dp_visit_gather(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
@@ -151,7 +154,7 @@ void dp_visit_gather(const dp_core *core, const dp_insn *insn, dp_access_fn visi
     if (insn->op == DP_OP_GATHER)
         dp_lanes_resolve(core, insn, (unsigned)bytes, &lanes);
     size_t read = (insn->op == DP_OP_GATHER ? lane_span(&lanes) : (size_t)insn->repeat * BLOCKS) * sizeof(uint32_t);
-    if (!read || !dp_operand_readable(core, insn, 2, read))
+    if (!read || insn->repeat > 255 || !dp_operand_readable(core, insn, 2, read))
         return;
     dp_runs data = {.visit = visit, .context = context, .operand = 1, .mode = DP_READ};
     if (insn->op == DP_OP_GATHERB) {
@@ -219,13 +222,15 @@ static size_t mask_extent(const dp_insn *insn, unsigned k) {
         return 0;
     if (k == 2)
         return span * o->repeat_stride * DP_BLOCK_BYTES + (per + 7) / 8;
-    return (span * o->repeat_stride + (per * bytes - 1) / DP_BLOCK_BYTES * o->block_stride) * DP_BLOCK_BYTES +
-           (per - 1) % (DP_BLOCK_BYTES / bytes) * bytes + bytes;
+    size_t last = per * bytes > DP_BLOCK_BYTES && !o->block_stride ? DP_BLOCK_BYTES
+                                                                   : ((per - 1) % (DP_BLOCK_BYTES / bytes) + 1) * bytes;
+    return (span * o->repeat_stride + (per * bytes - 1) / DP_BLOCK_BYTES * o->block_stride) * DP_BLOCK_BYTES + last;
 }
 
 static size_t kept_count(const dp_insn *insn) {
-    size_t kept = 0, per = elements_per_repeat(insn);
-    for (size_t r = 0; r < insn->repeat; r++)
+    size_t kept = 0, per = elements_per_repeat(insn),
+           most = UINT32_MAX / DP_REPEAT_BYTES; /* more than any memory holds */
+    for (size_t r = 0; r < insn->repeat && kept < most; r++)
         for (size_t i = 0; i < per; i++)
             kept += is_kept(insn, r, i);
     return kept;
@@ -236,15 +241,17 @@ static void check_mask_operands(dp_core *core, const dp_insn *insn) {
     check_in_ub(core, insn, insn->n_operands < 3 ? 2 : 3);
     check_element(core, insn);
     if (insn->n_operands < 3 && (insn->u.vec.flag0 < 1 || insn->u.vec.flag0 > PATTERNS))
-        dp_fault(core, insn, insn->loc, "pattern %u does not exist: there are 1 (even), 2 (odd), 3 to 6 (one of four) and 7 "
-                 "(all)", insn->u.vec.flag0);
+        dp_fault(core, insn, insn->loc,
+                 "pattern %u does not exist: there are 1 (even), 2 (odd), 3 to 6 (one of four) and 7 "
+                 "(all)",
+                 insn->u.vec.flag0);
     if (insn->repeat > UINT16_MAX)
         dp_fault(core, insn, insn->loc, "repeatTimes is %" PRIu32 ": at most 65535 are possible", insn->repeat);
+    if (!insn->operand[1].block_stride && per * bytes > DP_REPEAT_BYTES)
+        dp_fault(core, insn, insn->loc, "src0BlockStride is 0: a repeat of %zu elements needs blocks of its own", per);
     dp_operand_check(core, insn, 1, mask_extent(insn, 1), DP_BLOCK_BYTES);
     if (insn->n_operands == 3)
         dp_operand_check(core, insn, 2, mask_extent(insn, 2), DP_BLOCK_BYTES);
-    if (insn->operand[1].block_stride == 0 && per * bytes > DP_REPEAT_BYTES)
-        dp_fault(core, insn, insn->loc, "src0BlockStride is 0: a repeat of %zu elements needs blocks of its own", per);
 }
 
 void dp_exec_gather_mask(dp_core *core, dp_insn *insn) {
@@ -272,7 +279,9 @@ void dp_exec_gather_mask(dp_core *core, dp_insn *insn) {
 void dp_visit_gather_mask(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     size_t per = elements_per_repeat(insn), bytes = dp_operand_bytes(insn, 0);
     bool tensor = insn->n_operands == 3;
-    if ((!tensor && insn->u.vec.flag0 > PATTERNS) || !dp_operand_readable(core, insn, 1, mask_extent(insn, 1)) ||
+    if ((!tensor && insn->u.vec.flag0 > PATTERNS) ||
+        (!insn->operand[1].block_stride && per * bytes > DP_REPEAT_BYTES) ||
+        !dp_operand_readable(core, insn, 1, mask_extent(insn, 1)) ||
         (tensor && !dp_operand_readable(core, insn, 2, mask_extent(insn, 2))))
         return;
     dp_runs reads = {.visit = visit, .context = context, .operand = 1, .mode = DP_READ};

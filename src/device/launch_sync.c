@@ -23,8 +23,12 @@ typedef struct core_group {
     uint32_t first, count;
 } core_group;
 
-uint32_t dp_launch_sync_aiv_count(const dp_launch_sync *sync) { return sync->blocks * sync->aiv_per_block; }
-uint32_t dp_launch_sync_aic_count(const dp_launch_sync *sync) { return sync->blocks * sync->aic_per_block; }
+uint32_t dp_launch_sync_aiv_count(const dp_launch_sync *sync) {
+    return sync->blocks * sync->aiv_per_block;
+}
+uint32_t dp_launch_sync_aic_count(const dp_launch_sync *sync) {
+    return sync->blocks * sync->aic_per_block;
+}
 
 dp_launch_sync *dp_launch_sync_create(uint32_t blocks, unsigned core_mix) {
     static const uint8_t aic[] = {[DP_MIX_AIV] = 0, [DP_MIX_AIC] = 1, [DP_MIX_AIC_1_1] = 1, [DP_MIX_AIC_1_2] = 1};
@@ -36,7 +40,8 @@ dp_launch_sync *dp_launch_sync_create(uint32_t blocks, unsigned core_mix) {
     sync->aic_per_block = aic[core_mix];
     sync->aiv_per_block = aiv[core_mix];
     pthread_mutex_init(&sync->lock, NULL);
-    sync->cores = dp_alloc(DP_MEM_DEVICE, (size_t)blocks * (sync->aic_per_block + sync->aiv_per_block) * sizeof *sync->cores);
+    sync->cores =
+        dp_alloc(DP_MEM_DEVICE, (size_t)blocks * (sync->aic_per_block + sync->aiv_per_block) * sizeof *sync->cores);
     if (!sync->cores)
         goto fail;
     return sync;
@@ -69,7 +74,9 @@ static uint32_t index_of(const dp_launch_sync *sync, const dp_core *core) {
     return in_block(sync, core->kind, core->block_idx).first + (core->kind == DP_CORE_AIC ? 0 : core->sub_block_idx);
 }
 
-static unsigned other_kind(unsigned kind) { return kind == DP_CORE_AIC ? DP_CORE_AIV : DP_CORE_AIC; }
+static unsigned other_kind(unsigned kind) {
+    return kind == DP_CORE_AIC ? DP_CORE_AIV : DP_CORE_AIC;
+}
 
 /* Cores whose sets together make one pass, and cores that then may pass, for a set by `core`. */
 static void groups_of(const dp_launch_sync *sync, const dp_core *core, unsigned mode, core_group *out_from,

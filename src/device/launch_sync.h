@@ -7,9 +7,10 @@
 #include "device/sync.h"
 
 /*
- * Raises a flag as `core` does it. Mode 0: when every core of the kind has, each of them may pass once. Mode 1: likewise
- * among the vector cores of the block. Mode 2: the cube core lets each vector core of its block pass; vector cores let
- * the cube core pass when all of them have raised. False: a counter would exceed DP_CROSS_MAX_PENDING; nothing changes.
+ * Raises a flag as `core` does it. Mode 0: when every core of the kind has, each of them may pass once. Mode 1:
+ * likewise among the vector cores of the block. Mode 2: the cube core lets each vector core of its block pass; vector
+ * cores let the cube core pass when all of them have raised. False: a counter would exceed DP_CROSS_MAX_PENDING;
+ * nothing changes.
  */
 bool dp_launch_sync_raise(dp_launch_sync *sync, const dp_core *core, unsigned mode, unsigned flag);
 /* May core pass a wait on the flag now? */

@@ -34,8 +34,8 @@ static inline void dp_runs_add(dp_runs *runs, const void *addr, size_t bytes) {
 }
 
 /*
- * Are extent_bytes from operand k on inside this core's memory? For visitors that must read an operand (offsets, patterns)
- * of an instruction that has not been checked yet.
+ * Are extent_bytes from operand k on inside this core's memory? For visitors that must read an operand (offsets,
+ * patterns) of an instruction that has not been checked yet.
  */
 static inline bool dp_operand_readable(const dp_core *core, const dp_insn *insn, unsigned k, size_t extent_bytes) {
     const dp_operand *o = &insn->operand[k];

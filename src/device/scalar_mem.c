@@ -1,10 +1,10 @@
 /*
  * scalar_mem.c - the scalar unit's accesses to memory.
  *
- * GetValue: [0] unused, [1] the element; result = its bits, zero-extended. SetValue: [0] the element, scalar_bits its new
- * value. DataCacheCleanAndInvalid: [0] where, u.vec.flag0 = 1 for the whole cache; orders scalar accesses, nothing to move here.
- * size_bytes of the operand counts from its address, so 0 < size_bytes < element size means: past the end of the tensor.
- * int4b_t: u.vec.flag0 = 1 picks the high half of the byte.
+ * GetValue: [0] unused, [1] the element; result = its bits, zero-extended. SetValue: [0] the element, scalar_bits its
+ * new value. DataCacheCleanAndInvalid: [0] where, u.vec.flag0 = 1 for the whole cache; orders scalar accesses, nothing
+ * to move here. size_bytes of the operand counts from its address, so 0 < size_bytes < element size means: past the end
+ * of the tensor. int4b_t: u.vec.flag0 = 1 picks the high half of the byte.
  */
 #include <stdatomic.h>
 #include <string.h>

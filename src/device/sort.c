@@ -1,13 +1,14 @@
 /*
- * sort.c - Sort32 and MrgSort over 8-byte entries: score in the low bytes (half: 2, then 2 reserved; float: 4), uint32 index
- * in the high four. All orders are descending.
+ * sort.c - Sort32 and MrgSort over 8-byte entries: score in the low bytes (half: 2, then 2 reserved; float: 4), uint32
+ * index in the high four. All orders are descending.
  *
  * SORT32    [0] entries, [1] scores, [2] indices; repeat groups of 32
  * MRG_SORT  [0] entries, [1], [2], [3] lists 0..2, address of list 3 in u.vec.aux[0] (low) and aux[1] (high);
  *           scalar_bits: four 16-bit lengths; u.vec.flag0: valid bits, flag1: stop when a list is used up; repeat.
  *           result and GetMrgSortResult: entries taken of each list, four 16-bit fields
  *
- * Undocumented, chosen here: NaN sorts before everything, -0 equals +0, equal scores of different lists keep list order.
+ * Undocumented, chosen here: NaN sorts before everything, -0 equals +0, equal scores of different lists keep list
+ * order.
  */
 #include "device/runs.h"
 
@@ -124,8 +125,8 @@ static void check_merge(dp_core *core, const dp_insn *insn) {
     }
     for (unsigned i = 0; insn->repeat > 1 && i < LISTS; i++)
         if (list_addr(insn, i) != list_addr(insn, 0) + (size_t)i * first * ENTRY_BYTES)
-            dp_fault(core, insn, insn->loc, "with repeatTimes over 1 the four lists must follow each other; list %u does not",
-                     i + 1);
+            dp_fault(core, insn, insn->loc,
+                     "with repeatTimes over 1 the four lists must follow each other; list %u does not", i + 1);
     if (!insn->repeat)
         return;
     size_t before = (size_t)(insn->repeat - 1) * sum;
@@ -136,8 +137,8 @@ static void check_merge(dp_core *core, const dp_insn *insn) {
             continue;
         dp_insn probe = *insn;
         if (i == 3)
-            probe.operand[3] = (dp_operand){.addr = (void *)list_addr(insn, 3), .dtype = insn->operand[0].dtype,
-                                            .space = insn->operand[1].space};
+            probe.operand[3] = (dp_operand){
+                .addr = (void *)list_addr(insn, 3), .dtype = insn->operand[0].dtype, .space = insn->operand[1].space};
         unsigned k = i < 3 ? 1 + i : 3;
         dp_operand_in_space(core, &probe, k, DP_SPACE_UB);
         dp_operand_check(core, &probe, k, (before + list_length(insn, i)) * ENTRY_BYTES, DP_BLOCK_BYTES);
@@ -183,7 +184,8 @@ static void mrg_sort(dp_core *core, dp_insn *insn) {
     for (size_t r = 0; r < insn->repeat; r++) {
         merge_list lists[LISTS];
         for (unsigned i = 0; i < LISTS; i++)
-            lists[i] = (merge_list){list_length(insn, i) ? list_addr(insn, i) + r * step : NULL, list_length(insn, i), 0};
+            lists[i] =
+                (merge_list){list_length(insn, i) ? list_addr(insn, i) + r * step : NULL, list_length(insn, i), 0};
         merge((uint8_t *)insn->operand[0].addr + r * step, lists, insn->u.vec.flag0, insn->operand[0].dtype == DP_F16,
               insn->u.vec.flag1);
         core->mrg_result = 0;
@@ -208,7 +210,9 @@ void dp_exec_sort(dp_core *core, dp_insn *insn) {
         refuse(core, insn);
 }
 
-void dp_exec_proposal(dp_core *core, dp_insn *insn) { refuse(core, insn); }
+void dp_exec_proposal(dp_core *core, dp_insn *insn) {
+    refuse(core, insn);
+}
 
 /* A merge that stops early writes less than its lists hold; how much is known only afterwards, so all is shown. */
 void dp_visit_sort(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

@@ -3,11 +3,11 @@
  *
  * TRANSPOSE  [0] destination, [1] source, dense. u.vec.aux[0] = TransposeType of the face (0: one 16x16 tile of 16-bit
  *            elements), aux[1..4] = N, C, H, W. n_operands 3: [2] scratch the chip may use, untouched here
- * TRANS_DATA_TO_5HD  scalar_bits = address of a dp_row_list that lives as long as the call; [0] and [1] carry the type and
- *            row 0 of each side; repeat; repeat_stride of [0] and [1]; u.vec.flag0 = dstHighHalf, flag1 = srcHighHalf
- * BILINEAR   [0] destination, [1] values, [2] uint32 byte offsets of blocks, [3] weights (half); mask;
- *            aux[0] = horizontal repeats, aux[1] = 1: one weight per block (0: per repeat), aux[2] = elements from one
- *            vertical repeat to the next, aux[3] = vertical repeats
+ * TRANS_DATA_TO_5HD  scalar_bits = address of a dp_row_list that lives as long as the call; [0] and [1] carry the type
+ * and row 0 of each side; repeat; repeat_stride of [0] and [1]; u.vec.flag0 = dstHighHalf, flag1 = srcHighHalf BILINEAR
+ * [0] destination, [1] values, [2] uint32 byte offsets of blocks, [3] weights (half); mask; aux[0] = horizontal
+ * repeats, aux[1] = 1: one weight per block (0: per repeat), aux[2] = elements from one vertical repeat to the next,
+ * aux[3] = vertical repeats
  */
 #include "device/runs.h"
 #include "base/half.h"
@@ -35,7 +35,9 @@ static matrix_plan plan_of(const dp_insn *insn) {
     return (matrix_plan){1, ROWS, ROWS, 2};
 }
 
-static size_t plan_bytes(const matrix_plan *plan) { return plan->batches * plan->rows * plan->columns * plan->bytes; }
+static size_t plan_bytes(const matrix_plan *plan) {
+    return plan->batches * plan->rows * plan->columns * plan->bytes;
+}
 
 static void check_transpose(dp_core *core, const dp_insn *insn, const matrix_plan *plan) {
     uint32_t type = insn->u.vec.aux[0];
@@ -76,14 +78,17 @@ static void transpose(dp_core *core, const dp_insn *insn) {
 
 /* --- TransDataTo5HD --- */
 
-static const dp_row_list *rows_of(const dp_insn *insn) { return (const dp_row_list *)(uintptr_t)insn->scalar_bits; }
+static const dp_row_list *rows_of(const dp_insn *insn) {
+    return (const dp_row_list *)(uintptr_t)insn->scalar_bits;
+}
 
 /* One row as an operand of its own. */
 static void check_row(dp_core *core, const dp_insn *insn, unsigned k, void *addr) {
     dp_insn probe = *insn;
     probe.operand[k].addr = addr;
     probe.operand[k].size_bytes = 0;
-    dp_operand_check(core, &probe, k, ((size_t)(insn->repeat - 1) * insn->operand[k].repeat_stride + 1) * DP_BLOCK_BYTES,
+    dp_operand_check(core, &probe, k,
+                     ((size_t)(insn->repeat - 1) * insn->operand[k].repeat_stride + 1) * DP_BLOCK_BYTES,
                      DP_BLOCK_BYTES);
 }
 
@@ -141,7 +146,7 @@ void dp_visit_transpose(const dp_core *core, const dp_insn *insn, dp_access_fn v
         return;
     }
     size_t half = dp_operand_bytes(insn, 0) == 1 ? 16 : 0, bytes = DP_BLOCK_BYTES - half;
-    for (size_t r = 0; r < insn->repeat; r++) {
+    for (size_t r = 0; r < insn->repeat && insn->repeat <= 255; r++) {
         for (size_t row = 0; row < ROWS; row++) {
             visit(context, 0, DP_WRITE,
                   (const uint8_t *)rows_of(insn)->dst[row] + r * insn->operand[0].repeat_stride * DP_BLOCK_BYTES +
@@ -163,8 +168,12 @@ static uint32_t block_offset(const dp_insn *insn, size_t i) {
     return offset;
 }
 
-static size_t iterations(const dp_insn *insn) { return (size_t)insn->u.vec.aux[0] * insn->u.vec.aux[3]; }
-static size_t weights(const dp_insn *insn) { return iterations(insn) * (insn->u.vec.aux[1] ? BLOCKS : 1); }
+static size_t iterations(const dp_insn *insn) {
+    return (size_t)insn->u.vec.aux[0] * insn->u.vec.aux[3];
+}
+static size_t weights(const dp_insn *insn) {
+    return iterations(insn) * (insn->u.vec.aux[1] ? BLOCKS : 1);
+}
 
 /* The mask of one iteration as a 16-lane bit set per block. */
 static void block_lanes(const dp_core *core, const dp_insn *insn, uint16_t out_lanes[BLOCKS]) {
@@ -192,7 +201,8 @@ static void check_bilinear(dp_core *core, const dp_insn *insn) {
     if (!n)
         return;
     dp_operand_check(core, insn, 0,
-                     (size_t)(aux[3] - 1) * aux[2] * 2 + ((BLOCKS - 1) * (size_t)insn->operand[0].block_stride + 1) * DP_BLOCK_BYTES,
+                     (size_t)(aux[3] - 1) * aux[2] * 2 +
+                         ((BLOCKS - 1) * (size_t)insn->operand[0].block_stride + 1) * DP_BLOCK_BYTES,
                      DP_BLOCK_BYTES);
     dp_operand_check(core, insn, 1, 0, DP_BLOCK_BYTES);
     dp_operand_check(core, insn, 2, n * BLOCKS * sizeof(uint32_t), DP_BLOCK_BYTES);
@@ -201,7 +211,8 @@ static void check_bilinear(dp_core *core, const dp_insn *insn) {
         uint32_t offset = block_offset(insn, i);
         if (offset % DP_BLOCK_BYTES || !dp_operand_readable(core, insn, 1, (size_t)offset + DP_BLOCK_BYTES))
             dp_fault(core, insn, insn->loc,
-                     "offset %zu of the offset tensor is %" PRIu32 ": it must be a multiple of 32 bytes inside UB", i, offset);
+                     "offset %zu of the offset tensor is %" PRIu32 ": it must be a multiple of 32 bytes inside UB", i,
+                     offset);
     }
 }
 

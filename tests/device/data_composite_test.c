@@ -37,7 +37,8 @@ static void slices(void **state) {
     data_noise(h);
     for (size_t r = 0; r < 2; r++)
         for (size_t c = 0; c < 48; c++)
-            memcpy(h->expect[UB] + 640 + (r * 48 + c) * 4, h->before[GM] + 4 + (r * 2 * 87 + 16 + c + (c >= 24 ? 7 : 0)) * 4, 4);
+            memcpy(h->expect[UB] + 640 + (r * 48 + c) * 4,
+                   h->before[GM] + 4 + (r * 2 * 87 + 16 + c + (c >= 24 ? 7 : 0)) * 4, 4);
     slice_call c = {data_operand(h, UB, 640, DP_F32), data_operand(h, GM, 4, DP_F32), to, from, 2};
     assert_null(call_slices(h, &c));
     data_compare(h, "slice in");
@@ -54,9 +55,11 @@ static void slices(void **state) {
 
     back.dims = 9;
     assert_non_null(strstr(quietly(h, &back), "dimValue is 9"));
-    static const dp_slice wrong_rows[] = {{0, 47, 0, 3, 48}, {0, 2, 0, 1, 3}}, wrong_burst[] = {{0, 47, 0, 6, 48}, {0, 1, 0, 1, 2}};
+    static const dp_slice wrong_rows[] = {{0, 47, 0, 3, 48}, {0, 2, 0, 1, 3}},
+                          wrong_burst[] = {{0, 47, 0, 6, 48}, {0, 1, 0, 1, 2}};
     c.to = wrong_rows;
-    assert_non_null(strstr(quietly(h, &c), "dimension 1 has 3 steps in the destination slice and 2 in the source slice"));
+    assert_non_null(
+        strstr(quietly(h, &c), "dimension 1 has 3 steps in the destination slice and 2 in the source slice"));
     c.to = wrong_burst;
     assert_non_null(strstr(quietly(h, &c), "burstLen is 6 blocks for the destination and 3"));
     data_host_free(h);
@@ -91,19 +94,21 @@ static void full_sorts(void **state) {
             qsort(reference, n, sizeof *reference, by_score_then_position);
             unsigned dtype = half ? DP_F16 : DP_F32;
             dp_sort_entries(data_operand(h, UB, entries, dtype), data_operand(h, UB, scores, dtype),
-                            data_operand(h, UB, indices, DP_U32), data_operand(h, UB, tmp, dtype), repeat, true, DP_HERE);
+                            data_operand(h, UB, indices, DP_U32), data_operand(h, UB, tmp, dtype), repeat, true,
+                            DP_HERE);
             for (uint32_t i = 0; i < n; i++) {
                 uint32_t got[2];
                 memcpy(got, data_base(h, UB) + i * 8, 8);
                 if (got[1] != reference[i][1])
-                    fail_msg("%u groups of %s: entry %u has index %u, expected %u", repeat, half ? "half" : "float", i, got[1],
-                             reference[i][1]);
+                    fail_msg("%u groups of %s: entry %u has index %u, expected %u", repeat, half ? "half" : "float", i,
+                             got[1], reference[i][1]);
             }
             dp_extract_entries(data_operand(h, UB, scores, dtype), data_operand(h, UB, indices, DP_U32),
                                data_operand(h, UB, entries, dtype), repeat, DP_HERE);
             for (uint32_t i = 0; i < n; i++) {
                 uint16_t as_half = dp_f16_from_f32(dp_f32_from_bits(reference[i][0]));
-                assert_memory_equal(data_base(h, UB) + scores + i * bytes, half ? (void *)&as_half : (void *)&reference[i][0], bytes);
+                assert_memory_equal(data_base(h, UB) + scores + i * bytes,
+                                    half ? (void *)&as_half : (void *)&reference[i][0], bytes);
                 assert_memory_equal(data_base(h, UB) + indices + i * 4, &reference[i][1], 4);
             }
             free(reference);
@@ -145,7 +150,8 @@ static void pads_to_nz(void **state) {
         }
     dp_copy_params copy = {.block_count = 10, .block_bytes = 40, .src_gap_bytes = 32, .pad_form = 1};
     dp_nd2nz_params matrix = {.nd_num = 1, .n = 10, .d = 20, .src_d = 20, .dst_c0_stride = 12, .dst_n_stride = 1};
-    dp_copy_pad_nd2nz(data_operand(h, DP_SPACE_L1, 512, DP_F16), data_operand(h, UB, 256, DP_F16), &copy, &matrix, DP_HERE);
+    dp_copy_pad_nd2nz(data_operand(h, DP_SPACE_L1, 512, DP_F16), data_operand(h, UB, 256, DP_F16), &copy, &matrix,
+                      DP_HERE);
     data_compare(h, "DataCopyPad to NZ");
     data_host_free(h);
 }

@@ -1,7 +1,8 @@
 /* DataCopy, DataCopyPad, Nd2Nz, Nz2Nd, InitConstValue against byte-by-byte references. */
 #include "data_host.h"
 
-static const unsigned plain_types[] = {DP_I8, DP_U8, DP_I16, DP_U16, DP_F16, DP_BF16, DP_I32, DP_U32, DP_F32, DP_I64, DP_F64, DP_I4};
+static const unsigned plain_types[] = {DP_I8,  DP_U8,  DP_I16, DP_U16, DP_F16, DP_BF16,
+                                       DP_I32, DP_U32, DP_F32, DP_I64, DP_F64, DP_I4};
 enum { N_TYPES = sizeof plain_types / sizeof *plain_types };
 
 static dp_insn copy_insn(unsigned op) {
@@ -17,8 +18,9 @@ static size_t place(data_host *h, unsigned space, size_t bytes, size_t align) {
 
 static void plain_copies(void **state) {
     (void)state;
-    static const uint8_t paths[][2] = {{DP_SPACE_UB, DP_SPACE_GM}, {DP_SPACE_L1, DP_SPACE_GM}, {DP_SPACE_GM, DP_SPACE_UB},
-                                       {DP_SPACE_GM, DP_SPACE_L1}, {DP_SPACE_L1, DP_SPACE_UB}, {DP_SPACE_UB, DP_SPACE_UB}};
+    static const uint8_t paths[][2] = {{DP_SPACE_UB, DP_SPACE_GM}, {DP_SPACE_L1, DP_SPACE_GM},
+                                       {DP_SPACE_GM, DP_SPACE_UB}, {DP_SPACE_GM, DP_SPACE_L1},
+                                       {DP_SPACE_L1, DP_SPACE_UB}, {DP_SPACE_UB, DP_SPACE_UB}};
     data_host *h = data_host_new(1);
     for (int round = 0; round < 120; round++) {
         unsigned dtype = plain_types[data_below(h, N_TYPES)];
@@ -38,8 +40,10 @@ static void plain_copies(void **state) {
         insn.operand[0] = data_operand(h, dst, d, dtype);
         insn.operand[1] = data_operand(h, src, s, dtype);
         size_t tail = dtype == DP_I8 ? data_below(h, 32) : 0; /* less than a block: cut */
-        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count, .block_bytes = (uint32_t)(run + tail),
-                                       .src_gap_bytes = (int64_t)(src_gap), .dst_gap_bytes = (int64_t)(dst_gap)};
+        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count,
+                                       .block_bytes = (uint32_t)(run + tail),
+                                       .src_gap_bytes = (int64_t)(src_gap),
+                                       .dst_gap_bytes = (int64_t)(dst_gap)};
         if (tail && count > 1)
             insn.u.copy.block_bytes = (uint32_t)run;
         data_run(h, &insn, "plain copy");
@@ -74,7 +78,8 @@ static void pad_in(void **state) {
         size_t element = dp_dtype_bits(dtype) / 8, most = 32 / element;
         size_t count = 1 + data_below(h, 7), run = (1 + data_below(h, 150)) * element;
         bool pad = round & 1, sides = round % 3;
-        size_t left = sides ? data_below(h, (uint32_t)most + 1) : 0, right = sides ? data_below(h, (uint32_t)most + 1) : 0;
+        size_t left = sides ? data_below(h, (uint32_t)most + 1) : 0,
+               right = sides ? data_below(h, (uint32_t)most + 1) : 0;
         size_t src_gap = data_below(h, 3) * 7, dst_gap = data_below(h, 3) * 32;
         size_t row = (left * element + run + right * element + 31) / 32 * 32;
         uint64_t value = element == 8 ? 0 : data_random(h), in_register = data_random(h);
@@ -86,8 +91,8 @@ static void pad_in(void **state) {
         for (size_t i = 0; i < count; i++) {
             size_t r = d + i * (row + dst_gap);
             for (size_t b = 0; b < row; b++) {
-                const uint8_t *fill = left || right ? (const uint8_t *)(pad ? &value : &in_register)
-                                                    : from + s + i * (run + src_gap);
+                const uint8_t *fill =
+                    left || right ? (const uint8_t *)(pad ? &value : &in_register) : from + s + i * (run + src_gap);
                 bool data = b >= left * element && b < left * element + run;
                 e[r + b] = data ? from[s + i * (run + src_gap) + b - left * element] : fill[b % element];
             }
@@ -96,9 +101,14 @@ static void pad_in(void **state) {
         dp_insn insn = copy_insn(DP_OP_DATA_COPY_PAD);
         insn.operand[0] = data_operand(h, DP_SPACE_UB, d, dtype);
         insn.operand[1] = data_operand(h, DP_SPACE_GM, s, dtype);
-        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count, .block_bytes = (uint32_t)run,
-                                       .src_gap_bytes = (int64_t)src_gap, .dst_gap_bytes = (int64_t)dst_gap, .is_pad = pad,
-                                       .left_pad = (uint8_t)left, .right_pad = (uint8_t)right, .pad_form = 1,
+        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count,
+                                       .block_bytes = (uint32_t)run,
+                                       .src_gap_bytes = (int64_t)src_gap,
+                                       .dst_gap_bytes = (int64_t)dst_gap,
+                                       .is_pad = pad,
+                                       .left_pad = (uint8_t)left,
+                                       .right_pad = (uint8_t)right,
+                                       .pad_form = 1,
                                        .pad_value = value};
         data_run(h, &insn, "pad in");
     }
@@ -117,12 +127,16 @@ static void pad_out(void **state) {
         size_t d = place(h, DP_SPACE_GM, count * (run + dst_gap), 1);
         for (size_t i = 0; i < count; i++)
             for (size_t b = 0; b < run; b++)
-                h->expect[DP_SPACE_GM][d + i * (run + dst_gap) + b] = h->before[DP_SPACE_UB][s + i * (row + src_gap) + b];
+                h->expect[DP_SPACE_GM][d + i * (run + dst_gap) + b] =
+                    h->before[DP_SPACE_UB][s + i * (row + src_gap) + b];
         dp_insn insn = copy_insn(DP_OP_DATA_COPY_PAD);
         insn.operand[0] = data_operand(h, DP_SPACE_GM, d, DP_U8);
         insn.operand[1] = data_operand(h, DP_SPACE_UB, s, DP_U8);
-        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count, .block_bytes = (uint32_t)run, .pad_form = 1,
-                                       .src_gap_bytes = (int64_t)src_gap, .dst_gap_bytes = (int64_t)dst_gap};
+        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)count,
+                                       .block_bytes = (uint32_t)run,
+                                       .pad_form = 1,
+                                       .src_gap_bytes = (int64_t)src_gap,
+                                       .dst_gap_bytes = (int64_t)dst_gap};
         data_run(h, &insn, "pad out");
     }
     data_host_free(h);
@@ -131,7 +145,9 @@ static void pad_out(void **state) {
 static int32_t combine_i32(unsigned op, int32_t a, int32_t b) {
     return op == 1 ? (int32_t)((uint32_t)a + (uint32_t)b) : op == 2 ? (a > b ? a : b) : (a < b ? a : b);
 }
-static float combine_f32(unsigned op, float a, float b) { return op == 1 ? a + b : op == 2 ? (a > b ? a : b) : (a < b ? a : b); }
+static float combine_f32(unsigned op, float a, float b) {
+    return op == 1 ? a + b : op == 2 ? (a > b ? a : b) : (a < b ? a : b);
+}
 
 static void atomic_writes(void **state) {
     (void)state;
@@ -175,7 +191,8 @@ static void atomic_writes(void **state) {
         dp_insn insn = copy_insn(DP_OP_DATA_COPY);
         insn.operand[0] = data_operand(h, DP_SPACE_GM, d, dtype);
         insn.operand[1] = data_operand(h, DP_SPACE_UB, 0, dtype);
-        insn.u.copy = (dp_copy_params){.block_count = (uint32_t)rows, .block_bytes = (uint32_t)n * 4, .dst_gap_bytes = (int64_t)gap};
+        insn.u.copy = (dp_copy_params){
+            .block_count = (uint32_t)rows, .block_bytes = (uint32_t)n * 4, .dst_gap_bytes = (int64_t)gap};
         data_run(h, &insn, "atomic copy");
         /* the mode does not touch copies into the core */
         insn.operand[1] = data_operand(h, DP_SPACE_GM, 0, dtype);
@@ -196,7 +213,8 @@ static void nd_to_nz(void **state) {
         size_t c0 = 256 / bits;
         uint32_t nd = 1 + data_below(h, 3), n = 1 + data_below(h, 20), d = (1 + data_below(h, 60)) * even;
         uint32_t src_d = d + even * data_below(h, 5), src_m = src_d * n + even * data_below(h, 9);
-        uint32_t groups = (uint32_t)((d + c0 - 1) / c0), n_stride = 1 + data_below(h, 2), c0_stride = n * n_stride + data_below(h, 3);
+        uint32_t groups = (uint32_t)((d + c0 - 1) / c0), n_stride = 1 + data_below(h, 2),
+                 c0_stride = n * n_stride + data_below(h, 3);
         uint32_t dst_m = (uint32_t)(c0_stride * groups * c0);
         unsigned space = round % 2 ? DP_SPACE_GM : DP_SPACE_UB;
         data_noise(h);
@@ -205,7 +223,8 @@ static void nd_to_nz(void **state) {
         for (uint32_t i = 0; i < nd; i++) {
             for (uint32_t r = 0; r < n; r++) {
                 for (size_t col = 0; col < groups * c0; col += even) { /* a byte at least */
-                    size_t at = to + i * dst_m * bits / 8 + col / c0 * c0_stride * 32 + (size_t)r * n_stride * 32 + col % c0 * bits / 8;
+                    size_t at = to + i * dst_m * bits / 8 + col / c0 * c0_stride * 32 + (size_t)r * n_stride * 32 +
+                                col % c0 * bits / 8;
                     size_t from = s + ((size_t)i * src_m + (size_t)r * src_d + col) * bits / 8;
                     for (size_t b = 0; b < (bits < 8 ? 1 : bits / 8); b++)
                         h->expect[DP_SPACE_L1][at + b] = col < d ? h->before[space][from + b] : 0;
@@ -228,15 +247,18 @@ static void nz_to_nd(void **state) {
         unsigned dtype = round % 2 ? DP_F16 : DP_I32;
         size_t size = dp_dtype_bits(dtype) / 8;
         uint32_t nd = 1 + data_below(h, 3), n = 1 + data_below(h, 30), d = 16 * (1 + data_below(h, 4));
-        uint32_t src_n = n + data_below(h, 4), src_m = (src_n * 16 * (d / 16) + 255) / 256, dst_d = d + data_below(h, 7);
+        uint32_t src_n = n + data_below(h, 4), src_m = (src_n * 16 * (d / 16) + 255) / 256,
+                 dst_d = d + data_below(h, 7);
         uint32_t dst_m = dst_d * n + data_below(h, 5);
         data_noise(h);
-        size_t s = place(h, DP_SPACE_UB, nd * src_m * 256 * size + 64, 32), to = place(h, DP_SPACE_GM, nd * dst_m * size + 64, size);
+        size_t s = place(h, DP_SPACE_UB, nd * src_m * 256 * size + 64, 32),
+               to = place(h, DP_SPACE_GM, nd * dst_m * size + 64, size);
         for (uint32_t i = 0; i < nd; i++)
             for (uint32_t r = 0; r < n; r++)
                 for (uint32_t col = 0; col < d; col++)
                     memcpy(h->expect[DP_SPACE_GM] + to + ((size_t)i * dst_m + (size_t)r * dst_d + col) * size,
-                           h->before[DP_SPACE_UB] + s + ((size_t)i * src_m * 256 + col / 16 * src_n * 16 + r * 16 + col % 16) * size,
+                           h->before[DP_SPACE_UB] + s +
+                               ((size_t)i * src_m * 256 + col / 16 * src_n * 16 + r * 16 + col % 16) * size,
                            size);
         dp_insn insn = copy_insn(DP_OP_DATA_COPY_NZ2ND);
         insn.operand[0] = data_operand(h, DP_SPACE_GM, to, dtype);
@@ -366,7 +388,11 @@ static void copies_nothing(void **state) {
         dp_insn insn = copy_insn(i == 2 ? DP_OP_DATA_COPY_PAD : DP_OP_DATA_COPY);
         insn.operand[0] = data_operand(h, DP_SPACE_UB, 0, DP_F32);
         insn.operand[1] = data_operand(h, DP_SPACE_GM, 0, DP_F32);
-        insn.u.copy = (dp_copy_params){.block_count = i != 1, .block_bytes = i == 1 ? 64 : i == 0 ? 31 : 0, .pad_form = i == 2};
+        insn.u.copy = (dp_copy_params){.block_count = i != 1,
+                                       .block_bytes = i == 1   ? 64
+                                                      : i == 0 ? 31
+                                                               : 0,
+                                       .pad_form = i == 2};
         data_run(h, &insn, "copy of nothing");
     }
     data_host_free(h);
@@ -374,11 +400,11 @@ static void copies_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_copies),     cmocka_unit_test(overlapping_copy_reads_first),
-        cmocka_unit_test(pad_in),           cmocka_unit_test(pad_out),
-        cmocka_unit_test(atomic_writes),    cmocka_unit_test(nd_to_nz),
-        cmocka_unit_test(nz_to_nd),         cmocka_unit_test(fills_l1),
-        cmocka_unit_test(scalar_accesses),  cmocka_unit_test(refused_copies),
+        cmocka_unit_test(plain_copies),    cmocka_unit_test(overlapping_copy_reads_first),
+        cmocka_unit_test(pad_in),          cmocka_unit_test(pad_out),
+        cmocka_unit_test(atomic_writes),   cmocka_unit_test(nd_to_nz),
+        cmocka_unit_test(nz_to_nd),        cmocka_unit_test(fills_l1),
+        cmocka_unit_test(scalar_accesses), cmocka_unit_test(refused_copies),
         cmocka_unit_test(copies_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

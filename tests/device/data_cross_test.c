@@ -61,7 +61,9 @@ static bool park(dp_core *core, const dp_wait *wait) {
     pthread_mutex_unlock(&w->lock);
     return over;
 }
-static void __attribute__((noreturn)) abandon(dp_core *core) { longjmp(((seat *)core->host_state)->escape, 1); }
+static void __attribute__((noreturn)) abandon(dp_core *core) {
+    longjmp(((seat *)core->host_state)->escape, 1);
+}
 static void fault(dp_core *core, dp_loc loc, const char *sentence) {
     seat *s = core->host_state;
     (void)loc;
@@ -170,7 +172,9 @@ static void issue_workspace(seat *s, unsigned op, uint64_t first, uint64_t secon
     dp_issue(&insn);
 }
 
-static unsigned number(const seat *s) { return (unsigned)(s - s->w->seats); }
+static unsigned number(const seat *s) {
+    return (unsigned)(s - s->w->seats);
+}
 
 /* Every core announces a stage; after the barrier all must have announced it. */
 static void stages(seat *s, void (*barrier)(seat *s)) {
@@ -183,14 +187,30 @@ static void stages(seat *s, void (*barrier)(seat *s)) {
     }
 }
 
-static void hard_barrier(seat *s) { (void)s, cross(DP_OP_SYNC_ALL, 1, 0); }
-static void mixed_barrier(seat *s) { (void)s, cross(DP_OP_SYNC_ALL, 0, 0); }
-static void soft_barrier(seat *s) { issue_workspace(s, DP_OP_SYNC_ALL, 0, 0); }
-static void meet_barrier(seat *s) { (void)s, cross(DP_OP_CROSS_SET, 0, 3), cross(DP_OP_CROSS_WAIT, 0, 3); }
-static void hard_body(seat *s) { stages(s, hard_barrier); }
-static void mixed_body(seat *s) { stages(s, mixed_barrier); }
-static void soft_body(seat *s) { stages(s, soft_barrier); }
-static void meet_body(seat *s) { stages(s, meet_barrier); }
+static void hard_barrier(seat *s) {
+    (void)s, cross(DP_OP_SYNC_ALL, 1, 0);
+}
+static void mixed_barrier(seat *s) {
+    (void)s, cross(DP_OP_SYNC_ALL, 0, 0);
+}
+static void soft_barrier(seat *s) {
+    issue_workspace(s, DP_OP_SYNC_ALL, 0, 0);
+}
+static void meet_barrier(seat *s) {
+    (void)s, cross(DP_OP_CROSS_SET, 0, 3), cross(DP_OP_CROSS_WAIT, 0, 3);
+}
+static void hard_body(seat *s) {
+    stages(s, hard_barrier);
+}
+static void mixed_body(seat *s) {
+    stages(s, mixed_barrier);
+}
+static void soft_body(seat *s) {
+    stages(s, soft_barrier);
+}
+static void meet_body(seat *s) {
+    stages(s, meet_barrier);
+}
 
 static void all_cores_meet(void **state) {
     (void)state;
@@ -243,7 +263,9 @@ static void cube_and_vector_cores_take_turns(void **state) {
     expect_clean(run(4, DP_MIX_AIC_1_2, group_body));
 }
 
-static void append(seat *s) { s->w->log[atomic_fetch_add(&s->w->log_length, 1)] = (int)s->core->block_idx; }
+static void append(seat *s) {
+    s->w->log[atomic_fetch_add(&s->w->log_length, 1)] = (int)s->core->block_idx;
+}
 
 /* Block b goes after block b - 1, by IBSet and IBWait. */
 static void chain_body(seat *s) {
@@ -282,7 +304,11 @@ static void blocks_run_in_order(void **state) {
 static void barrier_body(seat *s) {
     uint32_t b = s->core->block_idx;
     for (int round = 1; round <= 10; round++) {
-        dp_insn insn = {.op = b < 3 ? DP_OP_GROUP_ARRIVE : DP_OP_GROUP_WAIT, .n_operands = 1, .mask = {b < 3 ? b : b - 3, 3}, .scalar_bits = 6, .loc = DP_HERE};
+        dp_insn insn = {.op = b < 3 ? DP_OP_GROUP_ARRIVE : DP_OP_GROUP_WAIT,
+                        .n_operands = 1,
+                        .mask = {b < 3 ? b : b - 3, 3},
+                        .scalar_bits = 6,
+                        .loc = DP_HERE};
         insn.operand[0] = (dp_operand){.addr = s->w->gm, .dtype = DP_I32, .space = DP_SPACE_GM};
         if (b < 3)
             atomic_store(&s->w->stage[b], round);
@@ -338,7 +364,9 @@ static void deadlocks_say_who_is_missing(void **state) {
     expect_sentence(w, 1, "block 1 waits in IBWait for block 0 (its counter is 0, not 1)");
     end_world(w);
     w = run_quietly(1, DP_MIX_AIC_1_2, lonely_cube_body);
-    expect_sentence(w, 0, "the cube core of block 0 waits for flag 7 (mode 2), which is not raised by vector core 1 of block 0 (has ended)");
+    expect_sentence(w, 0,
+                    "the cube core of block 0 waits for flag 7 (mode 2), which is not raised by vector core 1 of block "
+                    "0 (has ended)");
     end_world(w);
 }
 
@@ -346,11 +374,21 @@ static void too_many_sets_body(seat *s) {
     for (int i = 0; i < 16; i++)
         cross(DP_OP_CROSS_SET, s->core->block_num > 1 ? 0 : 1, 2);
 }
-static void bad_flag_body(seat *s) { (void)s, cross(DP_OP_CROSS_SET, 0, 16); }
-static void bad_mode_body(seat *s) { (void)s, cross(DP_OP_CROSS_WAIT, 3, 1); }
-static void bad_used_body(seat *s) { issue_workspace(s, DP_OP_SYNC_ALL, 9, 0); }
-static void bad_block_body(seat *s) { issue_workspace(s, DP_OP_IB_SET, 2, 0); }
-static void negative_block_body(seat *s) { issue_workspace(s, DP_OP_IB_SET, (uint64_t)-1, 0); }
+static void bad_flag_body(seat *s) {
+    (void)s, cross(DP_OP_CROSS_SET, 0, 16);
+}
+static void bad_mode_body(seat *s) {
+    (void)s, cross(DP_OP_CROSS_WAIT, 3, 1);
+}
+static void bad_used_body(seat *s) {
+    issue_workspace(s, DP_OP_SYNC_ALL, 9, 0);
+}
+static void bad_block_body(seat *s) {
+    issue_workspace(s, DP_OP_IB_SET, 2, 0);
+}
+static void negative_block_body(seat *s) {
+    issue_workspace(s, DP_OP_IB_SET, (uint64_t)-1, 0);
+}
 static void small_workspace_body(seat *s) {
     dp_insn insn = workspace(s, DP_OP_SYNC_ALL, 0, 0);
     insn.operand[0].addr = (uint8_t *)s->w->gm + WORKSPACE_BYTES - 32;
@@ -379,9 +417,12 @@ static void misuse_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_cores_meet),     cmocka_unit_test(some_cores_meet),
-        cmocka_unit_test(cube_and_vector_cores_take_turns), cmocka_unit_test(blocks_run_in_order),
-        cmocka_unit_test(groups_meet),        cmocka_unit_test(deadlocks_say_who_is_missing),
+        cmocka_unit_test(all_cores_meet),
+        cmocka_unit_test(some_cores_meet),
+        cmocka_unit_test(cube_and_vector_cores_take_turns),
+        cmocka_unit_test(blocks_run_in_order),
+        cmocka_unit_test(groups_meet),
+        cmocka_unit_test(deadlocks_say_who_is_missing),
         cmocka_unit_test(misuse_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

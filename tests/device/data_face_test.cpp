@@ -134,8 +134,8 @@ static void layout_copy_forms(void **) {
     dp_insn insn = only();
     assert_int_equal(insn.op, DP_OP_DATA_COPY_ND2NZ);
     const dp_nd2nz_params &a = insn.u.nd2nz;
-    assert_true(a.nd_num == 1 && a.n == 2 && a.d == 3 && a.src_matrix_stride == 4 && a.src_d == 5 && a.dst_c0_stride == 6 &&
-                a.dst_n_stride == 7 && a.dst_matrix_stride == 8);
+    assert_true(a.nd_num == 1 && a.n == 2 && a.d == 3 && a.src_matrix_stride == 4 && a.src_d == 5 &&
+                a.dst_c0_stride == 6 && a.dst_n_stride == 7 && a.dst_matrix_stride == 8);
     DataCopy(k.gm, k.ub, Nz2NdParamsFull{1, 2, 16, 4, 5, 6, 7});
     insn = only();
     assert_int_equal(insn.op, DP_OP_DATA_COPY_NZ2ND);
@@ -163,8 +163,9 @@ static void gather_forms(void **) {
     uint64_t bits[2] = {5, 6}, kept = 0;
     Gather(k.ub, k.ub, k.offsets, 64, static_cast<uint64_t>(20), 3, 9);
     dp_insn insn = only();
-    assert_true(insn.op == DP_OP_GATHER && insn.mask_kind == DP_MASK_LEADING && insn.mask[0] == 20 && insn.repeat == 3 &&
-                insn.operand[0].repeat_stride == 9 && insn.scalar_bits == 64 && insn.n_operands == 3);
+    assert_true(insn.op == DP_OP_GATHER && insn.mask_kind == DP_MASK_LEADING && insn.mask[0] == 20 &&
+                insn.repeat == 3 && insn.operand[0].repeat_stride == 9 && insn.scalar_bits == 64 &&
+                insn.n_operands == 3);
     Gather(k.ub, k.ub, k.offsets, 0, bits, 300, 8);
     insn = only();
     assert_true(insn.mask_kind == DP_MASK_BITS && insn.mask[0] == 5 && insn.mask[1] == 6 && insn.repeat == 300);
@@ -177,8 +178,8 @@ static void gather_forms(void **) {
                 insn.operand[0].repeat_stride == 24);
     GatherMask(k.ub, k.ub, 2, true, 70, {1, 4, 9, 0}, kept);
     insn = only();
-    assert_true(insn.op == DP_OP_GATHER_MASK && insn.n_operands == 2 && insn.u.vec.flag0 == 2 && insn.u.vec.flag1 == 1 &&
-                insn.mask[0] == 70 && insn.repeat == 4 && insn.operand[1].repeat_stride == 9);
+    assert_true(insn.op == DP_OP_GATHER_MASK && insn.n_operands == 2 && insn.u.vec.flag0 == 2 &&
+                insn.u.vec.flag1 == 1 && insn.mask[0] == 70 && insn.repeat == 4 && insn.operand[1].repeat_stride == 9);
     assert_int_equal(kept, 0x0004000300020001);
     GatherMask(k.ub, k.ub, k.offsets, false, 0, {2, 4, 9, 3}, kept);
     insn = only();
@@ -250,8 +251,9 @@ static void layout_forms(void **) {
                 insn.operand[0].repeat_stride == 24);
     CreateVecIndex(k.ub, 2.0f, static_cast<uint64_t>(9), 2, 3, 24);
     insn = only();
-    assert_true(insn.op == DP_OP_CREATE_VEC_INDEX && insn.mask[0] == 9 && insn.repeat == 2 && insn.scalar_bits == 0x40000000 &&
-                insn.operand[0].block_stride == 3 && insn.operand[0].repeat_stride == 24);
+    assert_true(insn.op == DP_OP_CREATE_VEC_INDEX && insn.mask[0] == 9 && insn.repeat == 2 &&
+                insn.scalar_bits == 0x40000000 && insn.operand[0].block_stride == 3 &&
+                insn.operand[0].repeat_stride == 24);
     CreateVecIndex(k.ub, 2.0f, bits, 1, 1, 8);
     insn = only();
     assert_true(insn.mask_kind == DP_MASK_BITS && insn.mask[1] == 6);
@@ -260,8 +262,8 @@ static void layout_forms(void **) {
     assert_true(insn.mask_kind == DP_MASK_COUNT && insn.mask[0] == 77);
     BilinearInterpolation(k.ub16, k.ub16, k.offsets, k.ub16, static_cast<uint64_t>(64), 2, true, 3, 256, 4, scratch);
     insn = only();
-    assert_true(insn.op == DP_OP_BILINEAR && insn.mask[0] == 64 && insn.operand[0].block_stride == 3 && insn.u.vec.aux[0] == 2 &&
-                insn.u.vec.aux[1] == 1 && insn.u.vec.aux[2] == 256 && insn.u.vec.aux[3] == 4);
+    assert_true(insn.op == DP_OP_BILINEAR && insn.mask[0] == 64 && insn.operand[0].block_stride == 3 &&
+                insn.u.vec.aux[0] == 2 && insn.u.vec.aux[1] == 1 && insn.u.vec.aux[2] == 256 && insn.u.vec.aux[3] == 4);
 }
 
 static void cross_forms(void **) {

@@ -1,10 +1,10 @@
 /*
  * data_host.h - a core with memories full of noise, device memory beside it, and faults that come back as sentences.
  *
- * The reference of a test writes into the expected images; data_run() issues the instruction on the real ones and compares
- * every byte of UB, L1 and device memory, untouched ones included. It runs the instruction a second time on the
- * complement of all destination bytes outside the sources to learn exactly which bytes are written, and compares that with
- * the footprint the instruction announces.
+ * The reference of a test writes into the expected images; data_run() issues the instruction on the real ones and
+ * compares every byte of UB, L1 and device memory, untouched ones included. It runs the instruction a second time on
+ * the complement of all destination bytes outside the sources to learn exactly which bytes are written, and compares
+ * that with the footprint the instruction announces.
  */
 #ifndef DOPPEL_TESTS_DEVICE_DATA_HOST_H
 #define DOPPEL_TESTS_DEVICE_DATA_HOST_H
@@ -46,7 +46,9 @@ static inline uint64_t data_random(data_host *h) {
     h->seed ^= h->seed << 17;
     return h->seed;
 }
-static inline uint32_t data_below(data_host *h, uint32_t n) { return (uint32_t)(data_random(h) >> 20) % n; }
+static inline uint32_t data_below(data_host *h, uint32_t n) {
+    return (uint32_t)(data_random(h) >> 20) % n;
+}
 
 static inline size_t data_bytes(const data_host *h, unsigned space) {
     return space == DP_SPACE_GM ? DATA_GM_BYTES : h->core->memory[space].size_bytes;
@@ -121,8 +123,11 @@ static inline void data_noise(data_host *h) {
 }
 
 static inline dp_operand data_operand(const data_host *h, unsigned space, size_t offset, unsigned dtype) {
-    return (dp_operand){.addr = data_base(h, space) + offset, .dtype = (uint8_t)dtype, .space = (uint8_t)space,
-                        .block_stride = 1, .repeat_stride = 8};
+    return (dp_operand){.addr = data_base(h, space) + offset,
+                        .dtype = (uint8_t)dtype,
+                        .space = (uint8_t)space,
+                        .block_stride = 1,
+                        .repeat_stride = 8};
 }
 
 /* NULL, or the sentence of the fault. */
@@ -171,8 +176,8 @@ static inline void data_compare(data_host *h, const char *what) {
             continue;
         for (size_t at = 0; at < data_bytes(h, s); at++)
             if (got[at] != h->expect[s][at])
-                fail_msg("%s: byte %zu of %s is 0x%02x, expected 0x%02x (before: 0x%02x)", what, at, dp_space_name(s), got[at],
-                         h->expect[s][at], h->before[s][at]);
+                fail_msg("%s: byte %zu of %s is 0x%02x, expected 0x%02x (before: 0x%02x)", what, at, dp_space_name(s),
+                         got[at], h->expect[s][at], h->before[s][at]);
     }
 }
 
@@ -186,7 +191,8 @@ static inline void data_run(data_host *h, dp_insn *insn, const char *what) {
     if (sentence)
         fail_msg("%s: unexpected fault: %s", what, sentence);
     data_compare(h, what);
-    for (unsigned i = 0; i < DATA_SPACES; i++) { /* what differs now, or after a run over complemented bytes, was written */
+    for (unsigned i = 0; i < DATA_SPACES;
+         i++) { /* what differs now, or after a run over complemented bytes, was written */
         unsigned s = data_space[i];
         uint8_t *base = data_base(h, s);
         for (size_t at = 0; at < data_bytes(h, s); at++) {

@@ -22,7 +22,9 @@ static void set(data_host *h, size_t at, const void *value, size_t bytes) {
     memcpy(h->before[UB] + at, value, bytes);
     memcpy(h->expect[UB] + at, value, bytes);
 }
-static void set_u32(data_host *h, size_t at, uint32_t value) { set(h, at, &value, 4); }
+static void set_u32(data_host *h, size_t at, uint32_t value) {
+    set(h, at, &value, 4);
+}
 static uint32_t get_u32(const uint8_t *image, size_t at) {
     uint32_t value;
     memcpy(&value, image + at, 4);
@@ -78,7 +80,8 @@ static void gathers(void **state) {
                     continue;
                 uint32_t offset = data_below(h, 20000) / 4 * 4;
                 set_u32(h, THIRD + (r * m.per + i) * 4, offset);
-                memcpy(h->expect[UB] + DST + r * stride * 32 + i * bytes, h->before[UB] + SRC + insn.scalar_bits + offset, bytes);
+                memcpy(h->expect[UB] + DST + r * stride * 32 + i * bytes,
+                       h->before[UB] + SRC + insn.scalar_bits + offset, bytes);
             }
         }
         data_run(h, &insn, "Gather");
@@ -115,7 +118,8 @@ static void gathers_blocks(void **state) {
         for (unsigned i = 0; i < insn.repeat * 8; i++) {
             uint32_t offset = data_below(h, 2000) * 32;
             set_u32(h, THIRD + i * 4, offset);
-            memcpy(h->expect[UB] + DST + (i / 8 * insn.operand[0].repeat_stride + i % 8 * insn.operand[0].block_stride) * 32,
+            memcpy(h->expect[UB] + DST +
+                       (i / 8 * insn.operand[0].repeat_stride + i % 8 * insn.operand[0].block_stride) * 32,
                    h->before[UB] + SRC + offset, 32);
         }
         h->core->mask[0] = 5;
@@ -127,10 +131,14 @@ static void gathers_blocks(void **state) {
 
 static bool pattern_keeps(unsigned pattern, size_t i) {
     switch (pattern) {
-    case 1: return i % 2 == 0;
-    case 2: return i % 2 == 1;
-    case 7: return true;
-    default: return i % 4 == pattern - 3;
+    case 1:
+        return i % 2 == 0;
+    case 2:
+        return i % 2 == 1;
+    case 7:
+        return true;
+    default:
+        return i % 4 == pattern - 3;
     }
 }
 
@@ -147,7 +155,7 @@ static void gathers_by_mask(void **state) {
         insn.mask[0] = counted ? per : 77;
         insn.u.vec.flag0 = (uint8_t)pattern;
         insn.u.vec.flag1 = counted;
-        insn.operand[1].block_stride = (uint16_t)(1 + data_below(h, 2));
+        insn.operand[1].block_stride = (uint16_t)(per * bytes > 256 ? 1 + data_below(h, 2) : data_below(h, 3));
         insn.operand[1].repeat_stride = (uint16_t)data_below(h, 20);
         insn.operand[2].repeat_stride = (uint16_t)data_below(h, 3);
         for (size_t r = 0; r < insn.repeat; r++) {
@@ -158,7 +166,9 @@ static void gathers_by_mask(void **state) {
                     continue;
                 size_t block = i / (32 / bytes), in_block = i % (32 / bytes);
                 memcpy(h->expect[UB] + DST + kept++ * bytes,
-                       h->before[UB] + SRC + (r * insn.operand[1].repeat_stride + block * insn.operand[1].block_stride) * 32 + in_block * bytes,
+                       h->before[UB] + SRC +
+                           (r * insn.operand[1].repeat_stride + block * insn.operand[1].block_stride) * 32 +
+                           in_block * bytes,
                        bytes);
             }
         }
@@ -177,6 +187,10 @@ static void gathers_by_mask(void **state) {
     insn.u.vec.flag0 = 7;
     insn.repeat = 60000;
     data_expect_fault(h, &insn, "past the end of UB");
+    insn.u.vec.flag1 = 1;
+    insn.mask[0] = UINT32_MAX;
+    insn.operand[1].block_stride = 0;
+    data_expect_fault(h, &insn, "src0BlockStride is 0");
     data_host_free(h);
 }
 
@@ -187,7 +201,9 @@ static double score_of(uint32_t bits, bool half) {
     float f = half ? dp_f32_from_f16((uint16_t)bits) : dp_f32_from_bits(bits);
     return isnan(f) ? (double)INFINITY * 1 : (double)f;
 }
-static bool is_nan(uint32_t bits, bool half) { return isnan(half ? dp_f32_from_f16((uint16_t)bits) : dp_f32_from_bits(bits)); }
+static bool is_nan(uint32_t bits, bool half) {
+    return isnan(half ? dp_f32_from_f16((uint16_t)bits) : dp_f32_from_bits(bits));
+}
 static bool before(uint32_t a, uint32_t b, bool half) {
     if (is_nan(a, half) || is_nan(b, half))
         return is_nan(a, half) && !is_nan(b, half);
@@ -211,7 +227,9 @@ static void reference_sort(const uint32_t *scores, const uint32_t *indices, size
 static uint32_t random_score(data_host *h, bool half) {
     static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 1e-30f};
     unsigned pick = data_below(h, 10);
-    float f = pick < 3 ? special[data_below(h, 8)] : pick < 6 ? (float)data_below(h, 8) - 4 : (float)((int)data_below(h, 60000) - 30000);
+    float f = pick < 3   ? special[data_below(h, 8)]
+              : pick < 6 ? (float)data_below(h, 8) - 4
+                         : (float)((int)data_below(h, 60000) - 30000);
     return half ? dp_f16_from_f32(f) : dp_f32_bits(f);
 }
 
@@ -267,8 +285,8 @@ static uint64_t get_u64(const uint8_t *image, size_t at) {
 }
 
 /* Takes the best head again and again; the earlier list wins ties. */
-static void reference_merge(uint8_t *image, size_t to, const size_t *lists, const uint16_t *lengths, bool half, bool suspend,
-                            uint32_t *taken) {
+static void reference_merge(uint8_t *image, size_t to, const size_t *lists, const uint16_t *lengths, bool half,
+                            bool suspend, uint32_t *taken) {
     memset(taken, 0, 4 * sizeof *taken);
     for (;;) {
         int best = -1;
@@ -378,14 +396,16 @@ static void transposes_tiles(void **state) {
             insn.operand[0] = insn.operand[1];
         for (size_t r = 0; r < 16; r++)
             for (size_t c = 0; c < 16; c++)
-                memcpy(h->expect[UB] + (in_place ? SRC : DST) + (c * 16 + r) * 2, h->before[UB] + SRC + (r * 16 + c) * 2, 2);
+                memcpy(h->expect[UB] + (in_place ? SRC : DST) + (c * 16 + r) * 2,
+                       h->before[UB] + SRC + (r * 16 + c) * 2, 2);
         assert_null(data_issue(h, &insn));
         data_compare(h, "Transpose");
     }
     static const unsigned wide[] = {DP_I8, DP_F16, DP_F32};
     for (int round = 0; round < 24; round++) {
         unsigned dtype = wide[round % 3], bytes = dp_dtype_bits(dtype) / 8;
-        uint32_t n = 1 + data_below(h, 3), c = 1 + data_below(h, 9), area[2] = {1 + data_below(h, 8), 1 + data_below(h, 8)};
+        uint32_t n = 1 + data_below(h, 3), c = 1 + data_below(h, 9),
+                 area[2] = {1 + data_below(h, 8), 1 + data_below(h, 8)};
         bool to_nhwc = round & 1;
         size_t hw = area[0] * area[1];
         dp_insn insn = three(h, DP_OP_TRANSPOSE, dtype, 3);
@@ -442,13 +462,15 @@ static void transposes_to_5hd(void **state) {
             for (unsigned row = 0; row < 16; row++) {
                 if (bytes == 1)
                     for (unsigned j = 0; j < 16; j++)
-                        h->expect[UB][dst_at[j] + d + dst_high * 16 + row] = h->before[UB][src_at[row] + s + src_high * 16 + j];
+                        h->expect[UB][dst_at[j] + d + dst_high * 16 + row] =
+                            h->before[UB][src_at[row] + s + src_high * 16 + j];
                 if (bytes == 2)
                     for (unsigned j = 0; j < 16; j++)
                         memcpy(h->expect[UB] + dst_at[j] + d + row * 2, h->before[UB] + src_at[row] + s + j * 2, 2);
                 if (bytes == 4)
                     for (unsigned j = 0; j < 8; j++)
-                        memcpy(h->expect[UB] + dst_at[2 * j + (row >= 8)] + d + row % 8 * 4, h->before[UB] + src_at[row] + s + j * 4, 4);
+                        memcpy(h->expect[UB] + dst_at[2 * j + (row >= 8)] + d + row % 8 * 4,
+                               h->before[UB] + src_at[row] + s + j * 4, 4);
             }
         }
         data_run(h, &insn, "TransDataTo5HD");
@@ -473,7 +495,8 @@ static void broadcasts(void **state) {
         insn.operand[0].repeat_stride = (uint16_t)(8 * insn.operand[0].block_stride + data_below(h, 3));
         for (unsigned i = 0; i < insn.repeat * 8; i++)
             for (unsigned b = 0; b < 32; b++)
-                h->expect[UB][DST + (i / 8 * insn.operand[0].repeat_stride + i % 8 * insn.operand[0].block_stride) * 32 + b] =
+                h->expect[UB][DST +
+                              (i / 8 * insn.operand[0].repeat_stride + i % 8 * insn.operand[0].block_stride) * 32 + b] =
                     h->before[UB][SRC + i * bytes + b % bytes];
         data_run(h, &insn, "Brcb");
     }
@@ -489,7 +512,8 @@ static void indices(void **state) {
         dp_insn insn = three(h, DP_OP_CREATE_VEC_INDEX, dtype, 1);
         data_noise(h);
         mask_form m = random_mask(h, 256 / bytes, &insn);
-        unsigned blk = m.kind == DP_MASK_COUNT ? 1 : 1 + data_below(h, 2), rep = blk * 8 + (m.kind == DP_MASK_COUNT ? 0 : data_below(h, 3));
+        unsigned blk = m.kind == DP_MASK_COUNT ? 1 : 1 + data_below(h, 2),
+                 rep = blk * 8 + (m.kind == DP_MASK_COUNT ? 0 : data_below(h, 3));
         int first = (int)data_below(h, 500) - 250;
         uint32_t bits = (uint32_t)first;
         if (dtype == DP_F16)
@@ -503,8 +527,11 @@ static void indices(void **state) {
                 if (!lane(&m, r, i))
                     continue;
                 int value = first + (int)(r * m.per + i);
-                uint32_t out = dtype == DP_F16 ? dp_f16_from_f32((float)value) : dtype == DP_F32 ? dp_f32_bits((float)value) : (uint32_t)value;
-                memcpy(h->expect[UB] + DST + (r * rep + i / (32 / bytes) * blk) * 32 + i % (32 / bytes) * bytes, &out, bytes);
+                uint32_t out = dtype == DP_F16   ? dp_f16_from_f32((float)value)
+                               : dtype == DP_F32 ? dp_f32_bits((float)value)
+                                                 : (uint32_t)value;
+                memcpy(h->expect[UB] + DST + (r * rep + i / (32 / bytes) * blk) * 32 + i % (32 / bytes) * bytes, &out,
+                       bytes);
             }
         }
         data_run(h, &insn, "CreateVecIndex");
@@ -520,7 +547,8 @@ static void interpolates(void **state) {
     (void)state;
     data_host *h = data_host_new(30);
     for (int round = 0; round < 40; round++) {
-        unsigned hr = 1 + data_below(h, 3), vr = 1 + data_below(h, 3), per_block = data_below(h, 2), blk = 1 + data_below(h, 2);
+        unsigned hr = 1 + data_below(h, 3), vr = 1 + data_below(h, 3), per_block = data_below(h, 2),
+                 blk = 1 + data_below(h, 2);
         dp_insn insn = three(h, DP_OP_BILINEAR, DP_F16, 4);
         data_noise(h);
         for (size_t i = 0; i < 16384; i++) {
@@ -548,7 +576,8 @@ static void interpolates(void **state) {
                     unsigned it = v * hr + k;
                     uint16_t w, x;
                     memcpy(&w, h->before[UB] + FOURTH + (per_block ? it * 8 + i / 16 : it) * 2, 2);
-                    memcpy(&x, h->before[UB] + SRC + get_u32(h->before[UB], THIRD + (it * 8 + i / 16) * 4) + i % 16 * 2, 2);
+                    memcpy(&x, h->before[UB] + SRC + get_u32(h->before[UB], THIRD + (it * 8 + i / 16) * 4) + i % 16 * 2,
+                           2);
                     uint16_t product = dp_f16_from_f32(dp_f32_from_f16(w) * dp_f32_from_f16(x));
                     sum = k ? dp_f16_from_f32(dp_f32_from_f16(sum) + dp_f32_from_f16(product)) : product;
                 }
@@ -562,9 +591,9 @@ static void interpolates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathers),          cmocka_unit_test(gathers_blocks),    cmocka_unit_test(gathers_by_mask),
-        cmocka_unit_test(sorts_groups),     cmocka_unit_test(merges_lists),      cmocka_unit_test(transposes_tiles),
-        cmocka_unit_test(transposes_to_5hd), cmocka_unit_test(broadcasts),       cmocka_unit_test(indices),
+        cmocka_unit_test(gathers),           cmocka_unit_test(gathers_blocks), cmocka_unit_test(gathers_by_mask),
+        cmocka_unit_test(sorts_groups),      cmocka_unit_test(merges_lists),   cmocka_unit_test(transposes_tiles),
+        cmocka_unit_test(transposes_to_5hd), cmocka_unit_test(broadcasts),     cmocka_unit_test(indices),
         cmocka_unit_test(interpolates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
