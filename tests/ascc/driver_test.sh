@@ -2,6 +2,7 @@
 # driver_test.sh SDK: ascc as a compiler driver - inputs, outputs, exit codes, messages, debugger.
 . "$(dirname "$0")/check.sh"
 sdk=$1
+script=$(realpath "$0")
 ascc=$sdk/bin/ascc
 cd "$work" || exit 1
 
@@ -99,6 +100,12 @@ for cxx in clang++ g++; do
     [ -s "$work/out" ] && fail "warnings with $cxx: $(head -5 "$work/out")"
     expect 0 "program of $cxx runs" ./with_$cxx
 done
+
+# --- kernels in unnamed and nested namespaces, static, with packs, launched by macros, lambdas and from another file
+awkward=$(dirname "$script")/samples/awkward
+expect 0 "awkward kernels" "$ascc" -Wall -Wextra "$awkward/main.asc" "$awkward/mixed.asc" -o awkward
+[ -s "$work/out" ] && fail "warnings: $(head -5 "$work/out")"
+expect 0 "they compute, the mixed one on its own cores" ./awkward
 
 # --- stopping early
 expect 0 "-E" "$ascc" -E kernel.cpp

@@ -79,7 +79,8 @@ static void keep_lines(const unit *u, uint32_t start, uint32_t end, text *out) {
 static void write_out(unit *u, text *out) {
     const char *s = u->tokens.text;
     uint32_t at = 0;
-    qsort(u->edits, u->edit_count, sizeof *u->edits, compare_edits);
+    if (u->edit_count)
+        qsort(u->edits, u->edit_count, sizeof *u->edits, compare_edits);
     for (size_t i = 0; i < u->edit_count; i++) {
         const edit *e = &u->edits[i];
         if (e->start < at)
