@@ -46,13 +46,22 @@ static void wait_flag(dp_check_core *state) {
     flag->wait_site = state->site;
 }
 
+static bool is_cross_raise(unsigned op) {
+    return op == DP_OP_CROSS_SET || op == DP_OP_SYNC_ALL || op == DP_OP_IB_SET || op == DP_OP_ORDER_INIT ||
+           op == DP_OP_ORDER_NOTIFY || op == DP_OP_GROUP_ARRIVE;
+}
+
+static bool is_cross_wait(unsigned op) {
+    return op == DP_OP_CROSS_WAIT || op == DP_OP_SYNC_ALL || op == DP_OP_IB_WAIT || op == DP_OP_ORDER_INIT ||
+           op == DP_OP_ORDER_WAIT || op == DP_OP_GROUP_WAIT;
+}
+
 static void cross_before(dp_check_core *state) {
     dp_check_launch *launch = dp_check_launch_of(state->core);
     dp_clock_barrier_all(&state->clocks); /* lenient: which pipes a cross-core flag holds is not followed */
     if (!launch || !launch->blocks)
         return;
-    unsigned op = state->insn->op;
-    if (op == DP_OP_CROSS_SET || op == DP_OP_SYNC_ALL || op == DP_OP_IB_SET)
+    if (is_cross_raise(state->insn->op))
         state->epoch = dp_blocks_raise(launch->blocks, state->core->core_index, state->epoch);
 }
 
@@ -111,7 +120,7 @@ bool dp_check_flow(dp_check_core *state) {
 
 void dp_check_flow_after(dp_check_core *state) {
     unsigned op = state->insn->op;
-    if (op == DP_OP_CROSS_WAIT || op == DP_OP_SYNC_ALL || op == DP_OP_IB_WAIT) {
+    if (is_cross_wait(op)) {
         dp_check_launch *launch = dp_check_launch_of(state->core);
         if (launch && launch->blocks)
             state->epoch = dp_blocks_wait(launch->blocks, state->core->core_index, state->epoch);
