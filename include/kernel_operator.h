@@ -13,47 +13,20 @@
 #include "ascendc/tensor_list.h"
 #include "ascendc/tiling.h"
 
-#if __has_include("ascendc/sync_core.h")
 #include "ascendc/sync_core.h"
-#endif
-#if __has_include("ascendc/data_copy.h")
 #include "ascendc/data_copy.h"
-#endif
-#if __has_include("ascendc/vector_binary.h")
 #include "ascendc/vector_binary.h"
-#endif
-#if __has_include("ascendc/vector_unary.h")
 #include "ascendc/vector_unary.h"
-#endif
-#if __has_include("ascendc/vector_scalar.h")
 #include "ascendc/vector_scalar.h"
-#endif
-#if __has_include("ascendc/vector_ternary.h")
 #include "ascendc/vector_ternary.h"
-#endif
-#if __has_include("ascendc/vector_cast.h")
 #include "ascendc/vector_cast.h"
-#endif
-#if __has_include("ascendc/vector_compare.h")
 #include "ascendc/vector_compare.h"
-#endif
-#if __has_include("ascendc/vector_select.h")
 #include "ascendc/vector_select.h"
-#endif
-#if __has_include("ascendc/vector_fill.h")
 #include "ascendc/vector_fill.h"
-#endif
-#if __has_include("ascendc/vector_reduce.h")
 #include "ascendc/vector_reduce.h"
-#endif
-#if __has_include("ascendc/gather.h")
 #include "ascendc/gather.h"
-#endif
-#if __has_include("ascendc/sort.h")
 #include "ascendc/sort.h"
-#endif
-#if __has_include("ascendc/layout.h")
 #include "ascendc/layout.h"
-#endif
+#include "ascendc/intrinsics.h"
 
 #endif

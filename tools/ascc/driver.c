@@ -168,20 +168,25 @@ static int run(driver *d, const command *c, const char *output) {
     return interrupted ? 128 + (int)interrupted : status;
 }
 
-static bool is_older_than_cpp17(const char *standard) {
-    static const char *const older[] = {"98", "03", "0x", "11", "1y", "14"};
+static bool is_older_than_cpp20(const char *standard) {
+    static const char *const older[] = {"98", "03", "0x", "11", "1y", "14", "1z", "17"};
     for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
         if (strstr(standard, "++") && strcmp(strstr(standard, "++") + 2, older[i]) == 0)
             return true;
     return false;
 }
 
-/* The kernel face is C++17: an older standard is raised, once anything of the kernel language is in the source. */
+/*
+ * The kernel face is C++17, but kernels call its functions with template arguments and let the arguments find the namespace
+ * (ReduceSum<float>(dst, ...)), which the vendor's compiler takes in C++17 and g++ only in C++20: kernel sources are raised.
+ */
 static void add_standard(const options *o, command *c, bool is_c, bool with_launcher) {
     const char *standard = o->standard;
     if (is_c)
         command_addf(c, "-std=%s", standard && !strstr(standard, "++") ? standard : "gnu11");
-    else if (!standard || !strstr(standard, "++") || (with_launcher && is_older_than_cpp17(standard)))
+    else if (with_launcher && (!standard || !strstr(standard, "++") || is_older_than_cpp20(standard)))
+        command_addf(c, standard && strstr(standard, "gnu") ? "-std=gnu++20" : "-std=c++20");
+    else if (!standard || !strstr(standard, "++"))
         command_add(c, "-std=c++17");
     else
         command_addf(c, "-std=%s", standard);

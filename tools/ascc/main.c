@@ -28,7 +28,7 @@ static void print_help(void) {
          "  -v, -###                show the commands that are run; show them without running\n"
          "  --version, --help\n"
          "\n"
-         "Defaults: -std=c++17 -O2 -fPIC. The compiler is $CXX (for .c: $CC), else the one the SDK was built with.\n"
+         "Defaults: -std=c++20 -O2 -fPIC. The compiler is $CXX (for .c: $CC), else the one the SDK was built with.\n"
          "Options of the vendor's driver that choose cores or chips (--cce-..., -xcce) are accepted and have no effect.");
 }
 
