@@ -46,10 +46,10 @@ inline void dcci(const void *address, uint64_t entire, uint64_t = 0, dp_loc loc 
 
 namespace AscendC {
 
-/* Address of element `count` behind a GM address. */
+/* Start of this block's share, when every block has `count` elements behind address. */
 template <typename T>
 inline uint8_t *ParamOffset(uint8_t *address, uint64_t count) {
-    return address + count * sizeof(T);
+    return address + dp_block_index() * count * sizeof(T);
 }
 
 template <typename A, typename B>
