@@ -51,10 +51,26 @@ dp_status dp_gm_add(void *base, size_t size_bytes, uint32_t device_id, uint64_t 
                          range_count);
     } else {
         memmove(&ranges[at + 1], &ranges[at], (range_count - at) * sizeof *ranges);
-        ranges[at] = (dp_gm_range){base, size_bytes, ++last_id, device_id};
+        ranges[at] = (dp_gm_range){base, size_bytes, size_bytes, ++last_id, device_id};
         range_count++;
         if (out_id)
             *out_id = last_id;
+        atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
+    }
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+dp_status dp_gm_set_padding(void *base, size_t padded_bytes) {
+    dp_status status = DP_OK;
+    pthread_rwlock_wrlock(&lock);
+    size_t at = upper_bound(base);
+    if (at == 0 || ranges[at - 1].base != base) {
+        status = dp_fail(DP_ERR_ADDRESS, "%p is not the start of a live device memory range", base);
+    } else if (padded_bytes < ranges[at - 1].size_bytes) {
+        status = dp_fail(DP_ERR_ARGUMENT, "padding to %zu bytes is less than the range's %zu", padded_bytes, ranges[at - 1].size_bytes);
+    } else {
+        ranges[at - 1].padded_bytes = padded_bytes;
         atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
     }
     pthread_rwlock_unlock(&lock);

@@ -9,12 +9,15 @@
 typedef struct dp_gm_range {
     uint8_t *base;
     size_t size_bytes; /* as the user asked for it, not the padded size */
+    size_t padded_bytes; /* what is there: the vendor's allocator rounds up and pads, and programs read into it */
     uint64_t id;       /* allocation number, from 1, never reused */
     uint32_t device_id;
 } dp_gm_range;
 
 /* Announces [base, base+size) as device memory. Ranges never overlap. */
 dp_status dp_gm_add(void *base, size_t size_bytes, uint32_t device_id, uint64_t *out_id);
+/* Says that padded_bytes (at least the size) of memory stand behind base. Without it: the size. */
+dp_status dp_gm_set_padding(void *base, size_t padded_bytes);
 dp_status dp_gm_remove(void *base);
 /* The live range that contains addr, false if none. */
 bool dp_gm_find(const void *addr, dp_gm_range *out_range);

@@ -50,6 +50,8 @@ typedef struct dp_host_event {
 
 typedef struct dp_observer {
     const char *name;
+    /* GM accesses must end where the allocation was asked to end, not where its padding does. */
+    bool exact_bounds;
     void (*launch_begin)(dp_launch_info *launch);
     void (*launch_end)(dp_launch_info *launch); /* all blocks are done, or abandoned after a fault */
     void (*block_begin)(dp_core *core);

@@ -18,10 +18,12 @@ static bool gm_holds(dp_core *core, const void *addr, size_t extent_bytes) {
     dp_gm_range range;
     if (!dp_gm_find(addr, &range))
         return false;
+    bool exact = core->observer && core->observer->exact_bounds;
+    uintptr_t end = (uintptr_t)range.base + (exact ? range.size_bytes : range.padded_bytes);
     cache->begin[cache->next] = (uintptr_t)range.base;
-    cache->end[cache->next] = (uintptr_t)range.base + range.size_bytes;
+    cache->end[cache->next] = end;
     cache->next = (cache->next + 1) % DP_GM_CACHE;
-    return extent_bytes <= (uintptr_t)range.base + range.size_bytes - begin;
+    return extent_bytes <= end - begin;
 }
 
 static __attribute__((noinline, cold, noreturn)) void fault_gm(dp_core *core, const dp_insn *insn, unsigned k,

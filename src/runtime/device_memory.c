@@ -230,6 +230,8 @@ static dp_status add_block(size_t size_bytes, size_t charged, uint32_t device_id
     if (!b)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it", size_bytes);
     dp_status status = dp_gm_add(b->base, size_bytes, device_id, NULL);
+    if (status == DP_OK)
+        status = dp_gm_set_padding(b->base, charged);
     if (status != DP_OK) {
         recycle(b);
         return status;

@@ -327,6 +327,12 @@ static void test_gm(void **state) {
     assert_true(dp_gm_find_before(memory + 1124, &range) && range.id == first);
     assert_true(dp_gm_find(memory + 1023, &range) && range.base == memory + 1000);
     assert_true(dp_gm_find(memory + 2559, &range) && range.device_id == 1);
+    assert_int_equal(range.padded_bytes, 512);
+    assert_int_equal(dp_gm_set_padding(memory + 2048, 576), DP_OK);
+    assert_true(dp_gm_find(memory + 2559, &range) && range.padded_bytes == 576 && range.size_bytes == 512);
+    assert_false(dp_gm_find(memory + 2560, &range)); /* padding is behind an allocation, not part of it */
+    assert_int_equal(dp_gm_set_padding(memory + 2048, 511), DP_ERR_ARGUMENT);
+    assert_int_equal(dp_gm_set_padding(memory + 2049, 600), DP_ERR_ADDRESS);
     assert_int_equal(dp_gm_remove(memory + 2049), DP_ERR_ADDRESS);
     assert_int_equal(dp_gm_remove(memory + 2048), DP_OK);
     assert_int_equal(dp_gm_remove(memory + 2048), DP_ERR_ADDRESS);

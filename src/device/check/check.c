@@ -352,6 +352,7 @@ static bool option(const char *name) {
 
 static void install(void) {
     static const dp_observer observer = {
+        .exact_bounds = true,
         .name = "check",
         .launch_begin = launch_begin,
         .launch_end = launch_end,
