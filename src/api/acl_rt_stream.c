@@ -157,13 +157,6 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
     return dp_api_end(&call, dp_stream_priority(stream, priority));
 }
 
-aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
-    dp_api_call call = DP_API_CALL();
-    if (!flags)
-        return dp_api_null(&call, "flags", "the address of a uint32_t");
-    return dp_api_end(&call, dp_stream_flags(stream, flags));
-}
-
 aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
     dp_api_call call = DP_API_CALL();
     if (!leastPriority)

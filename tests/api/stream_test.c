@@ -106,8 +106,6 @@ TEST(configured_streams) {
     int32_t least = -1, greatest = -1;
     CHECK_OK(aclrtStreamGetPriority(stream, &got));
     CHECK(got == 3);
-    CHECK_OK(aclrtStreamGetFlags(stream, &got));
-    CHECK(got == ACL_STREAM_FAST_LAUNCH);
     CHECK_OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
     CHECK(least == 7 && greatest == 0);
     CHECK_OK(aclrtDestroyStreamConfigHandle(config));
