@@ -191,7 +191,7 @@ static void *run(void *argument) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i += 2) {
         unsigned *value = strcmp(argv[i], "--seconds") == 0   ? &options.seconds
                           : strcmp(argv[i], "--threads") == 0 ? &options.threads
                           : strcmp(argv[i], "--streams") == 0 ? &options.streams
@@ -203,7 +203,6 @@ int main(int argc, char **argv) {
             return 2;
         }
         *value = (unsigned)number;
-        i++;
     }
     pthread_t threads[256];
     end_ns = dp_clock_ns() + options.seconds * 1000000000ull;

@@ -17,12 +17,12 @@
 #include "runtime/stream_queue.h"
 
 typedef struct device {
-    pthread_mutex_t lock;
-    dp_context *primary; /* one reference */
-    unsigned threads;    /* that called dp_device_set and not yet dp_device_reset */
+    dp_context *primary; /* one reference; under lock */
+    unsigned threads;    /* that called dp_device_set and not yet dp_device_reset; under lock */
     _Atomic uint64_t busy_ns, asked_busy_ns, asked_ns;
 } device;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static device devices[DP_DEVICE_MAX];
 static int32_t physical[DP_DEVICE_MAX];
 static uint32_t device_count = 1;
@@ -34,14 +34,12 @@ static _Thread_local uint64_t devices_of_thread; /* bit set: this thread counts 
 /* A thread that ends without reset must not keep others from resetting. */
 static void thread_ends(void *mask) {
     uint64_t left = (uint64_t)(uintptr_t)mask;
+    pthread_mutex_lock(&lock);
     for (uint32_t d = 0; d < DP_DEVICE_MAX; d++) {
-        if (!(left >> d & 1))
-            continue;
-        pthread_mutex_lock(&devices[d].lock);
-        if (devices[d].threads)
+        if ((left >> d & 1) && devices[d].threads)
             devices[d].threads--;
-        pthread_mutex_unlock(&devices[d].lock);
     }
+    pthread_mutex_unlock(&lock);
 }
 
 static void remember_devices(uint64_t mask) {
@@ -95,10 +93,8 @@ static void install_observer(void) {
 
 static void start(void) {
     start_ns = dp_clock_ns();
-    for (uint32_t d = 0; d < DP_DEVICE_MAX; d++) {
-        pthread_mutex_init(&devices[d].lock, NULL);
+    for (uint32_t d = 0; d < DP_DEVICE_MAX; d++)
         atomic_store(&devices[d].asked_ns, start_ns);
-    }
     read_visible_devices(read_device_count());
     pthread_key_create(&thread_key, thread_ends);
     dp_fork_install();
@@ -129,7 +125,7 @@ dp_status dp_device_set(int32_t device_id) {
     if (status != DP_OK)
         return status;
     device *d = &devices[device_id];
-    pthread_mutex_lock(&d->lock);
+    pthread_mutex_lock(&lock);
     if (!d->primary)
         status = dp_context_new((uint32_t)device_id, true, &d->primary);
     void *handle = d->primary ? d->primary->self : NULL;
@@ -137,7 +133,7 @@ dp_status dp_device_set(int32_t device_id) {
         d->threads++;
         remember_devices(devices_of_thread | (uint64_t)1 << device_id);
     }
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_unlock(&lock);
     if (status == DP_OK)
         dp_context_set_thread_handle(handle);
     return status;
@@ -239,7 +235,7 @@ dp_status dp_device_reset(int32_t device_id, bool force) {
     if (running && running->device_id == (uint32_t)device_id)
         return dp_fail(DP_ERR_STATE, "deviceId %d cannot be reset by one of its own tasks", device_id);
     device *d = &devices[device_id];
-    pthread_mutex_lock(&d->lock);
+    pthread_mutex_lock(&lock);
     if (devices_of_thread >> device_id & 1) {
         remember_devices(devices_of_thread & ~((uint64_t)1 << device_id));
         if (d->threads)
@@ -251,7 +247,7 @@ dp_status dp_device_reset(int32_t device_id, bool force) {
         d->primary = NULL;
         d->threads = 0;
     }
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_unlock(&lock);
     if (primary)
         end_primary(primary, (uint32_t)device_id, force);
     if (force)
@@ -263,9 +259,9 @@ dp_status dp_device_is_active(int32_t device_id, bool *out_active) {
     dp_status status = dp_device_check(device_id);
     if (status != DP_OK)
         return status;
-    pthread_mutex_lock(&devices[device_id].lock);
+    pthread_mutex_lock(&lock);
     *out_active = devices[device_id].primary != NULL;
-    pthread_mutex_unlock(&devices[device_id].lock);
+    pthread_mutex_unlock(&lock);
     return DP_OK;
 }
 
@@ -290,20 +286,12 @@ dp_status dp_device_physical_id(int32_t device_id, int32_t *out_physical_id) {
     return status;
 }
 
-void dp_device_fork_prepare(void) {
-    for (uint32_t d = 0; d < DP_DEVICE_MAX; d++)
-        pthread_mutex_lock(&devices[d].lock);
-}
-
-void dp_device_fork_parent(void) {
-    for (uint32_t d = DP_DEVICE_MAX; d-- > 0;)
-        pthread_mutex_unlock(&devices[d].lock);
-}
+void dp_device_fork_prepare(void) { pthread_mutex_lock(&lock); }
+void dp_device_fork_parent(void) { pthread_mutex_unlock(&lock); }
 
 /* Only the forking thread lives on. */
 void dp_device_fork_child(void) {
-    for (uint32_t d = 0; d < DP_DEVICE_MAX; d++) {
-        pthread_mutex_init(&devices[d].lock, NULL);
+    pthread_mutex_init(&lock, NULL);
+    for (uint32_t d = 0; d < DP_DEVICE_MAX; d++)
         devices[d].threads = (unsigned)(devices_of_thread >> d & 1);
-    }
 }
