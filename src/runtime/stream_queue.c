@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "runtime/stream_queue.h"
 
 #include <limits.h>
@@ -40,12 +41,22 @@ static void destroy_stream(void *object) {
     dp_free(stream);
 }
 
+/* Adaptive: it is held for a few instructions, by the thread that queues and the thread that runs. */
+static void init_lock(dp_stream *stream) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&stream->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default, uint32_t priority, uint32_t flags,
                         dp_stream **out_stream) {
     dp_stream *stream = dp_alloc(DP_MEM_RUNTIME, sizeof *stream);
     if (!stream)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a stream (%zu bytes)", sizeof *stream);
-    pthread_mutex_init(&stream->lock, NULL);
+    init_lock(stream);
+    atomic_store(&stream->wake_at, UINT64_MAX);
     stream->device_id = device_id;
     stream->priority = priority < DP_STREAM_PRIORITIES ? priority : DP_STREAM_PRIORITIES - 1;
     stream->flags = flags;
@@ -156,6 +167,12 @@ static void destroy_payload(dp_task *task) {
     task->payload = task->inline_bytes;
 }
 
+/* The word changes last: a thread that noted its number before the reset does not sleep on, but notes it again. */
+static void wake_sleepers(dp_stream *stream) {
+    atomic_store(&stream->wake_at, UINT64_MAX);
+    dp_futex_wake(&stream->progress, INT_MAX);
+}
+
 /* Called with the lock held. */
 static void recycle(dp_stream *stream, dp_task *task) {
     if (stream->free_count >= FREE_TASKS_MAX) {
@@ -189,7 +206,8 @@ static bool complete_head(dp_stream *stream, uint64_t *out_completed) {
         atomic_store(&stream->state, DP_STREAM_IDLE);
     recycle(stream, task);
     pthread_mutex_unlock(&stream->lock);
-    dp_futex_wake(&stream->progress, INT_MAX);
+    if (*out_completed >= atomic_load(&stream->wake_at))
+        wake_sleepers(stream);
     return more;
 }
 
@@ -305,6 +323,9 @@ static dp_status wait_for(dp_stream *stream, const goal *g, uint64_t deadline_ns
             continue;
         }
         uint32_t seen = dp_futex_read(&stream->progress);
+        uint64_t wake_at = atomic_load(&stream->wake_at);
+        while (g->number < wake_at && !atomic_compare_exchange_weak(&stream->wake_at, &wake_at, g->number)) {
+        }
         uint64_t wake_ns = dp_pool_has_workers() ? deadline_ns : now + 1000000;
         if (!reached(stream, g))
             dp_futex_wait(&stream->progress, seen, wake_ns < deadline_ns ? wake_ns : deadline_ns);
@@ -351,7 +372,7 @@ void dp_stream_drop_queued(dp_stream *stream) {
     bool restart = mine && head;
     bool stopped = !mine && head && atomic_load(&stream->state) == DP_STREAM_PENDING && head->cancel && head->cancel(head);
     pthread_mutex_unlock(&stream->lock);
-    dp_futex_wake(&stream->progress, INT_MAX);
+    wake_sleepers(stream);
     if (restart)
         dp_pool_ready(stream);
     else if (mine)
@@ -429,7 +450,8 @@ void dp_stream_fork_child(void) {
         atomic_store(&stream->completed, atomic_load(&stream->submitted));
         atomic_store(&stream->oldest_ticket, UINT64_MAX);
         atomic_store(&stream->progress.waiters, 0);
-        pthread_mutex_init(&stream->lock, NULL);
+        atomic_store(&stream->wake_at, UINT64_MAX);
+        init_lock(stream);
         if (was_held)
             dp_stream_release(stream);
     }

@@ -61,6 +61,7 @@ struct dp_stream {
     _Atomic uint64_t submitted, completed; /* numbers of tasks */
     _Atomic uint64_t oldest_ticket;        /* of the first unfinished task, UINT64_MAX when there is none */
     dp_futex progress;
+    _Atomic uint64_t wake_at; /* smallest task number that a sleeping thread waits for */
     dp_job *_Atomic launch; /* the running launch, for threads that wait; changed under lock */
 
     dp_status status;
