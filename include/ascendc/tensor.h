@@ -111,7 +111,9 @@ public:
           position_(static_cast<uint8_t>(position)) {}
 
     dp_operand dp_operand_of(unsigned blk_stride = 1, unsigned rep_stride = 8) const {
-        return dp_make_operand(addr_, size_bytes_, buffer_id_, blk_stride, rep_stride, dp_dtype_of<T>(), dp_space());
+        dp_operand o = dp_make_operand(addr_, size_bytes_, buffer_id_, blk_stride, rep_stride, dp_dtype_of<T>(), dp_space());
+        o.past_end = size_bytes_ == 0;
+        return o;
     }
     uint32_t dp_buffer_id() const { return buffer_id_; }
     uint8_t dp_space() const { return dp_space_of(static_cast<TPosition>(position_)); }
@@ -224,8 +226,10 @@ public:
 private:
     dp_operand element(uint64_t index) const {
         uint64_t skip = std::is_same<PrimType, int4b_t>::value ? index / 2 : index * sizeof(PrimType);
-        return dp_make_operand(addr_ + skip, skip < size_bytes_ ? size_bytes_ - skip : 0, buffer_id_, 1, 8,
-                               dp_dtype_of<T>(), dp_space());
+        dp_operand o = dp_make_operand(addr_ + skip, skip < size_bytes_ ? size_bytes_ - skip : 0, buffer_id_, 1, 8,
+                                       dp_dtype_of<T>(), dp_space());
+        o.past_end = skip >= size_bytes_;
+        return o;
     }
 
     uint8_t *addr_ = nullptr;

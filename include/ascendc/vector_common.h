@@ -50,6 +50,7 @@ inline void dp_set_operand(dp_operand &operand, const LocalTensor<T> &tensor, un
     operand.repeat_stride = static_cast<uint16_t>(rep_stride);
     operand.dtype = dp_dtype_of<T>();
     operand.space = tensor.dp_space();
+    operand.past_end = operand.size_bytes == 0;
 }
 
 inline dp_insn dp_vector_insn(dp_op op, unsigned n_operands, dp_loc loc) {

@@ -39,7 +39,8 @@ typedef struct dp_operand {
     uint16_t repeat_stride;
     uint8_t dtype;
     uint8_t space;
-    uint16_t reserved;
+    uint8_t past_end; /* 1: the tensor has nothing from addr on (an index beyond its end); size_bytes is 0 */
+    uint8_t reserved;
 } dp_operand;
 
 /* A copy of block_count runs. Gaps are in bytes from the end of one run to the start of the next. */

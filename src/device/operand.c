@@ -75,6 +75,10 @@ static __attribute__((noinline, cold, noreturn)) void fault_local(dp_core *core,
                  "repeat or strides",
                  role, extent_bytes, space, offset, offset + extent_bytes - memory->size_bytes, space, memory->size_bytes,
                  core->chip->name);
+    if (operand->past_end)
+        dp_fault(core, insn, insn->loc,
+                 "the %s starts at or past the end of its tensor (%s offset %zu); check the index of the tensor", role, space,
+                 offset);
     dp_fault(core, insn, insn->loc,
              "the %s spans %zu bytes but its tensor has only %u bytes from there; lower count, repeat or strides, or use a "
              "larger tensor",
@@ -96,7 +100,7 @@ void dp_operand_check(dp_core *core, const dp_insn *insn, unsigned k, size_t ext
     const dp_core_memory *memory = &core->memory[operand->space];
     uintptr_t offset = (uintptr_t)operand->addr - (uintptr_t)memory->base; /* wraps to a huge value below the base */
     bool bad = !memory->base || offset > memory->size_bytes || extent_bytes > memory->size_bytes - offset ||
-               (offset & (align_bytes - 1)) || (operand->size_bytes && extent_bytes > operand->size_bytes);
+               (offset & (align_bytes - 1)) || (operand->size_bytes && extent_bytes > operand->size_bytes) || (operand->past_end && extent_bytes);
     if (DP_UNLIKELY(bad))
         fault_local(core, insn, k, extent_bytes, align_bytes);
 }

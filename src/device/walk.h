@@ -88,7 +88,7 @@ static inline size_t dp_walk_contiguous(dp_core *core, const dp_insn *insn, unsi
         uint64_t offset = addr - (uintptr_t)ub->base, bytes = n * bits[k] / 8; /* a wrapped offset fails the next test */
         odd = odd || operand->space != DP_SPACE_UB || bits[k] < 8 || offset > ub->size_bytes ||
               offset + bytes > ub->size_bytes || (offset & (DP_BLOCK_BYTES - 1)) ||
-              (operand->size_bytes && bytes > operand->size_bytes) ||
+              (operand->size_bytes && bytes > operand->size_bytes) || operand->past_end ||
               (k && addr < dst + dst_bytes && dst < addr + bytes && (addr != dst || bits[k] < bits[0]));
     }
     if (odd)

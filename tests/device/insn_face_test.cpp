@@ -328,10 +328,14 @@ static void test_reduce(void **) {
     assert_true(value == 1.0f);
 }
 
+static void insn_is_inside(bool past_end) { assert_int_equal(capture_take().operand[0].past_end, past_end); }
+
 static void test_operators(void **) {
     auto d = tensor<float>(0), a = tensor<float>(1), b = tensor<float>(2);
     d = a + b;
     has_count(capture_take(), 1024);
+    Add(d[1000], a, b, 24), insn_is_inside(false);
+    Add(d[1024], a, b, 1), insn_is_inside(true);
     d = a / b;
     assert_int_equal(capture_take().op, DP_OP_DIV);
     tensor<uint8_t>(0) = a < b;

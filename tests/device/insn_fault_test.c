@@ -37,6 +37,9 @@ static void test_operands(void **state) {
     insn = add_of(r, DP_F32, 0xffffffffffffffffull);
     rig_refuse(r, &insn, "past the end of UB");
     insn = add_of(r, DP_F32, 64);
+    insn.operand[0].past_end = 1;
+    rig_refuse(r, &insn, "the destination starts at or past the end of its tensor (UB offset 0)");
+    insn.operand[0].past_end = 0;
     insn.operand[2].addr = r->ub - 32;
     rig_refuse(r, &insn, "outside this core's UB");
     insn.operand[2].addr = NULL;
