@@ -139,20 +139,9 @@ static void check_freed(dp_check_core *state) {
 static void check_accesses(dp_check_core *state) {
     state->run_count = 0;
     dp_insn_visit(state->core, state->insn, collect, state);
-    bool any_gm = false;
-    for (uint32_t i = 0; i < state->run_count; i++) {
-        const dp_check_run *run = &state->runs[i];
-        any_gm = any_gm || run->space == DP_SPACE_GM;
-        if (run->space > DP_SPACE_GM && run->space < DP_SPACE_COUNT && (run->mode & DP_READ))
-            dp_check_local_access(state, run, false);
-    }
-    for (uint32_t i = 0; i < state->run_count; i++) {
-        const dp_check_run *run = &state->runs[i];
-        if (run->space > DP_SPACE_GM && run->space < DP_SPACE_COUNT && (run->mode & DP_WRITE))
-            dp_check_local_access(state, run, true);
-    }
-    if (any_gm)
-        dp_check_gm_accesses(state);
+    dp_check_local_accesses(state, false);
+    dp_check_local_accesses(state, true);
+    dp_check_gm_accesses(state);
     dp_check_data(state);
 }
 

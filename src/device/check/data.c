@@ -311,6 +311,32 @@ static void report_overlap(dp_check_core *state, unsigned k, const uint8_t *begi
     dp_finding_add(&f);
 }
 
+/* First run of operand k at or after index `from`; run_count if there is none. */
+static uint32_t next_run(const dp_check_core *state, uint32_t from, unsigned k) {
+    while (from < state->run_count && state->runs[from].operand != k)
+        from++;
+    return from;
+}
+
+/* Bytes operand k shares with the destination, the first such piece. Runs of an operand come in rising order. */
+static size_t shared_bytes(const dp_check_core *state, unsigned k, const uint8_t **out_begin) {
+    uint32_t i = next_run(state, 0, 0), j = next_run(state, 0, k);
+    while (i < state->run_count && j < state->run_count) {
+        const dp_check_run *w = &state->runs[i], *r = &state->runs[j];
+        if (w->addr + w->bytes <= r->addr) {
+            i = next_run(state, i + 1, 0);
+        } else if (r->addr + r->bytes <= w->addr) {
+            j = next_run(state, j + 1, k);
+        } else {
+            const uint8_t *begin = r->addr > w->addr ? r->addr : w->addr;
+            const uint8_t *w_end = w->addr + w->bytes, *r_end = r->addr + r->bytes;
+            *out_begin = begin;
+            return (size_t)((r_end < w_end ? r_end : w_end) - begin);
+        }
+    }
+    return 0;
+}
+
 void dp_check_overlap(dp_check_core *state) {
     const dp_insn *insn = state->insn;
     unsigned first, end;
@@ -328,19 +354,11 @@ void dp_check_overlap(dp_check_core *state) {
         /* narrowing in place reads ahead of what it writes */
         if (src->addr == dst->addr && (src_bits > dst_bits || (src_bits == dst_bits && same_strides)))
             continue;
-        for (uint32_t i = 0; i < state->run_count; i++) {
-            const dp_check_run *w = &state->runs[i];
-            if (w->operand != 0)
-                continue;
-            for (uint32_t j = 0; j < state->run_count; j++) {
-                const dp_check_run *r = &state->runs[j];
-                if (r->operand != k || r->addr >= w->addr + w->bytes || w->addr >= r->addr + r->bytes)
-                    continue;
-                const uint8_t *from = r->addr > w->addr ? r->addr : w->addr;
-                const uint8_t *to = r->addr + r->bytes < w->addr + w->bytes ? r->addr + r->bytes : w->addr + w->bytes;
-                report_overlap(state, k, from, (size_t)(to - from));
-                return;
-            }
+        const uint8_t *begin;
+        size_t bytes = shared_bytes(state, k, &begin);
+        if (bytes) {
+            report_overlap(state, k, begin, bytes);
+            return;
         }
     }
 }

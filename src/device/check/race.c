@@ -72,13 +72,21 @@ static void local_hazard(void *context, dp_hazard hazard, dp_stamp earlier, uint
     report(state, hazard, earlier, memory);
 }
 
-void dp_check_local_access(dp_check_core *state, const dp_check_run *run, bool write) {
-    const dp_core_memory *memory = &state->core->memory[run->space];
-    dp_shadow *shadow = dp_check_shadow(state, run->space);
-    size_t offset = (size_t)(run->addr - memory->base);
-    if (!shadow || run->addr < memory->base || offset > memory->size_bytes || run->bytes > memory->size_bytes - offset)
-        return; /* outside: the executor faults */
-    state->space = run->space;
+/* Lanes of one 32-byte block of one operand that were not looked at yet. */
+typedef struct lanes {
+    dp_shadow *shadow;
+    uint32_t cell, bits;
+} lanes;
+
+static void look_at_lanes(const dp_shadow_access *access, lanes *l, bool write) {
+    if (l->bits && write)
+        dp_shadow_write_bits(l->shadow, access, l->cell, l->bits);
+    else if (l->bits)
+        dp_shadow_read_bits(l->shadow, access, l->cell, l->bits);
+    l->bits = 0;
+}
+
+void dp_check_local_accesses(dp_check_core *state, bool write) {
     dp_shadow_access access = {
         .stamp = dp_stamp_make(state->clocks.now, state->site, state->pipe),
         .done = &state->clocks.pipe[state->pipe],
@@ -86,10 +94,32 @@ void dp_check_local_access(dp_check_core *state, const dp_check_run *run, bool w
         .hazard = local_hazard,
         .context = state,
     };
-    if (write)
-        dp_shadow_write(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);
-    else
-        dp_shadow_read(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);
+    lanes pending = {0};
+    for (uint32_t i = 0; i < state->run_count; i++) {
+        const dp_check_run *run = &state->runs[i];
+        if (run->space <= DP_SPACE_GM || run->space >= DP_SPACE_COUNT || !(run->mode & (write ? 2 : 1)))
+            continue;
+        const dp_core_memory *memory = &state->core->memory[run->space];
+        dp_shadow *shadow = dp_check_shadow(state, run->space);
+        size_t offset = (size_t)(run->addr - memory->base);
+        if (!shadow || run->addr < memory->base || offset > memory->size_bytes || run->bytes > memory->size_bytes - offset)
+            continue; /* outside: the executor faults */
+        uint32_t cell = (uint32_t)(offset / DP_CELL_BYTES), at = (uint32_t)(offset % DP_CELL_BYTES);
+        if (pending.bits && (pending.shadow != shadow || pending.cell != cell))
+            look_at_lanes(&access, &pending, write);
+        state->space = run->space;
+        if (at + run->bytes < DP_CELL_BYTES || (at && at + run->bytes == DP_CELL_BYTES)) {
+            uint32_t bits = (uint32_t)((((uint64_t)1 << run->bytes) - 1) << at);
+            pending = (lanes){shadow, cell, pending.bits | bits};
+            continue;
+        }
+        look_at_lanes(&access, &pending, write);
+        if (write)
+            dp_shadow_write(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);
+        else
+            dp_shadow_read(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);
+    }
+    look_at_lanes(&access, &pending, write);
 }
 
 static bool row_meets(const dp_gm_access *rows, uintptr_t begin, uintptr_t end) {

@@ -291,6 +291,16 @@ void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t
         write_part(shadow, access, c.tail_cell, c.tail_bits);
 }
 
+void dp_shadow_read_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    if (bits && use_reader(shadow, dp_stamp_pipe(access->stamp)))
+        read_part(shadow, access, cell, bits);
+}
+
+void dp_shadow_write_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    if (bits)
+        write_part(shadow, access, cell, bits);
+}
+
 static uint32_t missing_of_cell(const dp_shadow *shadow, uint32_t cell, uint32_t bits, uint32_t before, uint32_t *out_first) {
     uint32_t missing = bits & ~shadow->valid[cell];
     if (missing && !before)

@@ -67,6 +67,9 @@ typedef struct dp_shadow_access {
 /* [offset, offset + bytes) must lie inside the memory. */
 void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes);
 void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes);
+/* The bytes `bits` of one cell: lanes of one block, together. */
+void dp_shadow_read_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits);
+void dp_shadow_write_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits);
 
 /* Bytes of the range without data; *out_first is the offset of the first one. 0: all hold data. */
 uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t *out_first);

@@ -94,7 +94,7 @@ void dp_check_flow_after(dp_check_core *state);
 void dp_check_learn(dp_check_core *state, unsigned p, unsigned q, uint32_t time);
 
 /* race.c: order of accesses inside the block. */
-void dp_check_local_access(dp_check_core *state, const dp_check_run *run, bool write);
+void dp_check_local_accesses(dp_check_core *state, bool write);
 void dp_check_gm_accesses(dp_check_core *state);
 
 /* data.c: bytes without data; overlap of operands. */
