@@ -104,7 +104,10 @@ static void run_world(unsigned steps, uint32_t align) {
         if (rnd(2))
             random_order(&w);
         uint32_t offset = rnd(BYTES / align) * align;
-        uint32_t bytes = 1 + rnd(rnd(3) ? 8 : 300);
+        static const uint32_t sizes[] = {8, 300, 32 * 14};
+        if (align > 1 && rnd(2)) /* the same tiles again and again */
+            offset = rnd(3) * 256;
+        uint32_t bytes = 1 + rnd(sizes[rnd(3)]);
         bytes = (bytes + align - 1) / align * align;
         if (bytes > BYTES - offset)
             bytes = BYTES - offset;

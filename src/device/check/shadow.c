@@ -4,7 +4,7 @@
 
 /* Later than every time, and on no pipe: the ordinary test fails and leads to the split. */
 #define DP_SPLIT_TIME 0xffffffffu
-enum { NO_PIPE = 7, SPLIT_ROOM = 64, CHUNK = 8 };
+enum { NO_PIPE = 7, SPLIT_ROOM = 64, CHUNK = 8, EXTENT_MIN_CELLS = 8 };
 
 static bool is_split(dp_stamp stamp) { return dp_stamp_time(stamp) == DP_SPLIT_TIME; }
 
@@ -25,7 +25,8 @@ bool dp_shadow_create(dp_shadow *shadow, uint32_t size_bytes) {
     shadow->writer = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->writer);
     shadow->valid = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->valid);
     shadow->origin = dp_alloc(DP_MEM_CHECK, shadow->cells * sizeof *shadow->origin);
-    return shadow->writer && shadow->valid && shadow->origin;
+    shadow->owner = dp_alloc(DP_MEM_CHECK, shadow->cells);
+    return shadow->writer && shadow->valid && shadow->origin && shadow->owner;
 }
 
 void dp_shadow_destroy(dp_shadow *shadow) {
@@ -33,6 +34,7 @@ void dp_shadow_destroy(dp_shadow *shadow) {
     dp_free(shadow->valid);
     dp_free(shadow->origin);
     dp_free(shadow->splits);
+    dp_free(shadow->owner);
     for (unsigned p = 0; p < DP_CHECK_PIPES; p++)
         dp_free(shadow->reader[p]);
     *shadow = (dp_shadow){0};
@@ -49,8 +51,10 @@ void dp_shadow_forget_stamps(dp_shadow *shadow) {
         if (shadow->reader[p])
             memset(shadow->reader[p], 0, shadow->cells * sizeof *shadow->reader[p]);
     }
-    shadow->split_count = 0;
+    shadow->split_count = shadow->split_live = 0;
     shadow->split_free = 0;
+    memset(shadow->owner, 0, shadow->cells);
+    shadow->extents_used = 0;
 }
 
 /* Null when host memory is exhausted: the cell then stays whole, and the checker sees less, never more. */
@@ -73,11 +77,11 @@ static dp_split *split_cell(dp_shadow *shadow, uint32_t cell) {
         index = shadow->split_count++;
     }
     dp_split *split = &shadow->splits[index];
+    shadow->split_live++;
     split->cell = cell;
     for (unsigned b = 0; b < DP_CELL_BYTES; b++)
         split->writer[b] = shadow->writer[cell];
-    for (unsigned p = 0; p < DP_CHECK_PIPES; p++)
-        memset(split->reader[p], 0, sizeof split->reader[p]);
+    split->reader_pipes = 0;
     shadow->writer[cell] = dp_stamp_make(DP_SPLIT_TIME, index, NO_PIPE);
     return split;
 }
@@ -88,6 +92,7 @@ static void join_cell(dp_shadow *shadow, uint32_t cell) {
     dp_split *split = &shadow->splits[index];
     split->next_free = shadow->split_free;
     shadow->split_free = index + 1;
+    shadow->split_live--;
     shadow->writer[cell] = 0;
 }
 
@@ -188,18 +193,93 @@ static void check_split_readers(const dp_shadow *shadow, const dp_shadow_access 
         return;
     const dp_split *split = &shadow->splits[dp_stamp_site(shadow->writer[cell])];
     for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
-        if ((shadow->reader_pipes >> p & 1) && p != dp_stamp_pipe(access->stamp))
+        if ((split->reader_pipes >> p & 1) && p != dp_stamp_pipe(access->stamp))
             check_bytes(access, split->reader[p], DP_HAZARD_WAR, cell, bits);
     }
 }
 
+static void fill_stamps(dp_stamp *stamps, uint32_t cell, uint32_t end, dp_stamp stamp) {
+    while (end - cell >= CHUNK) {
+        for (unsigned i = 0; i < CHUNK; i++)
+            stamps[cell + i] = stamp;
+        cell += CHUNK;
+    }
+    for (; cell < end; cell++)
+        stamps[cell] = stamp;
+}
+
+/* ---- extents ---- */
+
+static void drop_extent(dp_shadow *shadow, dp_extent *extent) {
+    memset(shadow->owner + extent->begin, 0, extent->end - extent->begin);
+    shadow->extents_used &= ~(1ull << (extent - shadow->extent));
+}
+
+/* Gives the cells their own stamps again. */
+static void dissolve_extent(dp_shadow *shadow, dp_extent *extent) {
+    fill_stamps(shadow->writer, extent->begin, extent->end, extent->writer);
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if (shadow->reader_pipes >> p & 1)
+            fill_stamps(shadow->reader[p], extent->begin, extent->end, extent->reader[p]);
+    }
+    drop_extent(shadow, extent);
+}
+
+static void dissolve_at(dp_shadow *shadow, uint32_t cell) {
+    if (shadow->owner[cell])
+        dissolve_extent(shadow, &shadow->extent[shadow->owner[cell] - 1]);
+}
+
+/* First cell of [cell, end) with an owner; end if there is none. */
+static uint32_t next_owned(const dp_shadow *shadow, uint32_t cell, uint32_t end) {
+    for (; cell < end && !shadow->owner[cell]; cell++) {
+        while (end - cell >= CHUNK) {
+            uint64_t eight;
+            memcpy(&eight, shadow->owner + cell, sizeof eight);
+            if (eight)
+                break;
+            cell += CHUNK;
+        }
+        if (cell == end || shadow->owner[cell])
+            break;
+    }
+    return cell;
+}
+
+/* Everything in [cell, end) was written by stamp, and whoever knows that knows what it had to wait for. */
+static void make_extent(dp_shadow *shadow, uint32_t cell, uint32_t end, dp_stamp stamp) {
+    if (end - cell < EXTENT_MIN_CELLS || shadow->extents_used == ~0ull) {
+        fill_stamps(shadow->writer, cell, end, stamp);
+        return;
+    }
+    unsigned index = (unsigned)__builtin_ctzll(~shadow->extents_used);
+    shadow->extents_used |= 1ull << index;
+    shadow->extent[index] = (dp_extent){.begin = cell, .end = end, .writer = stamp};
+    memset(shadow->owner + cell, (int)index + 1, end - cell);
+}
+
+static void check_extent(const dp_extent *extent, const dp_shadow_access *access, bool write) {
+    uint32_t offset = extent->begin * DP_CELL_BYTES, bytes = (extent->end - extent->begin) * DP_CELL_BYTES;
+    for (unsigned p = 0; write && p < DP_CHECK_PIPES; p++) {
+        if (p != dp_stamp_pipe(access->stamp) && !finished(access, extent->reader[p]))
+            access->hazard(access->context, DP_HAZARD_WAR, extent->reader[p], offset, bytes);
+    }
+    if (!finished(access, extent->writer))
+        access->hazard(access->context, write ? DP_HAZARD_WAW : DP_HAZARD_RAW, extent->writer, offset, bytes);
+}
+
 static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
     unsigned pipe = dp_stamp_pipe(access->stamp);
+    dissolve_at(shadow, cell);
     check_writer(shadow, access, DP_HAZARD_RAW, cell, bits);
     dp_split *split = access->whole_cells ? NULL : split_cell(shadow, cell);
     if (!split) {
         shadow->reader[pipe][cell] = access->stamp;
         return;
+    }
+    if (!(split->reader_pipes >> pipe & 1)) {
+        memset(split->reader[pipe], 0, sizeof split->reader[pipe]);
+        split->reader_pipes |= (uint8_t)(1u << pipe);
     }
     for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
         if (bits >> b & 1)
@@ -208,6 +288,7 @@ static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_
 }
 
 static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
+    dissolve_at(shadow, cell);
     check_split_readers(shadow, access, cell, bits);
     check_whole_readers(shadow, access, cell, cell + 1);
     check_writer(shadow, access, DP_HAZARD_WAW, cell, bits);
@@ -249,14 +330,63 @@ static cut cut_range(uint32_t offset, uint32_t bytes) {
     return c;
 }
 
-static void fill_stamps(dp_stamp *stamps, uint32_t cell, uint32_t end, dp_stamp stamp) {
-    while (end - cell >= CHUNK) {
-        for (unsigned i = 0; i < CHUNK; i++)
-            stamps[cell + i] = stamp;
-        cell += CHUNK;
+static void read_cells(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end) {
+    check_whole_writers(shadow, access, DP_HAZARD_RAW, cell, end);
+    fill_stamps(shadow->reader[dp_stamp_pipe(access->stamp)], cell, end, access->stamp);
+}
+
+/* Cells without owner, about to be written as a whole. */
+static void check_write_cells(dp_shadow *shadow, const dp_shadow_access *access, uint32_t first, uint32_t end) {
+    /* readers first: who waits for the reader of the last tile has waited for its writer */
+    check_whole_readers(shadow, access, first, end);
+    for (uint32_t cell = first; shadow->split_live && cell < end; cell++)
+        check_split_readers(shadow, access, cell, ~0u);
+    check_whole_writers(shadow, access, DP_HAZARD_WAW, first, end);
+    for (uint32_t cell = first; shadow->split_live && cell < end; cell++) {
+        if (is_split(shadow->writer[cell]))
+            join_cell(shadow, cell);
     }
-    for (; cell < end; cell++)
-        stamps[cell] = stamp;
+}
+
+static void read_whole(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end) {
+    while (cell < end) {
+        dp_extent *extent = shadow->owner[cell] ? &shadow->extent[shadow->owner[cell] - 1] : NULL;
+        if (!extent) {
+            uint32_t stop = next_owned(shadow, cell, end);
+            read_cells(shadow, access, cell, stop);
+            cell = stop;
+        } else if (extent->begin == cell && extent->end <= end) {
+            check_extent(extent, access, false);
+            extent->reader[dp_stamp_pipe(access->stamp)] = access->stamp;
+            cell = extent->end;
+        } else {
+            dissolve_extent(shadow, extent);
+        }
+    }
+}
+
+static void write_whole(dp_shadow *shadow, const dp_shadow_access *access, uint32_t first, uint32_t end) {
+    for (uint32_t cell = first; cell < end;) {
+        dp_extent *extent = shadow->owner[cell] ? &shadow->extent[shadow->owner[cell] - 1] : NULL;
+        if (!extent) {
+            uint32_t stop = next_owned(shadow, cell, end);
+            check_write_cells(shadow, access, cell, stop);
+            cell = stop;
+        } else if (extent->begin == cell && extent->end <= end) {
+            check_extent(extent, access, true);
+            cell = extent->end;
+            if (extent->begin == first && extent->end == end) { /* the same tile again */
+                extent->writer = access->stamp;
+                memset(extent->reader, 0, sizeof extent->reader);
+                return;
+            }
+            drop_extent(shadow, extent);
+        } else {
+            dissolve_extent(shadow, extent);
+        }
+    }
+    if (first < end)
+        make_extent(shadow, first, end, access->stamp);
 }
 
 void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes) {
@@ -265,8 +395,7 @@ void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t 
     cut c = cut_range(offset, bytes);
     if (c.head_bits)
         read_part(shadow, access, c.head_cell, c.head_bits);
-    check_whole_writers(shadow, access, DP_HAZARD_RAW, c.first, c.end);
-    fill_stamps(shadow->reader[dp_stamp_pipe(access->stamp)], c.first, c.end, access->stamp);
+    read_whole(shadow, access, c.first, c.end);
     if (c.tail_bits)
         read_part(shadow, access, c.tail_cell, c.tail_bits);
 }
@@ -277,16 +406,7 @@ void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t
     cut c = cut_range(offset, bytes);
     if (c.head_bits)
         write_part(shadow, access, c.head_cell, c.head_bits);
-    /* readers first: who waits for the reader of the last tile has waited for its writer */
-    check_whole_readers(shadow, access, c.first, c.end);
-    for (uint32_t cell = c.first; shadow->split_count && cell < c.end; cell++)
-        check_split_readers(shadow, access, cell, ~0u);
-    check_whole_writers(shadow, access, DP_HAZARD_WAW, c.first, c.end);
-    for (uint32_t cell = c.first; shadow->split_count && cell < c.end; cell++) {
-        if (is_split(shadow->writer[cell]))
-            join_cell(shadow, cell);
-    }
-    fill_stamps(shadow->writer, c.first, c.end, access->stamp);
+    write_whole(shadow, access, c.first, c.end);
     if (c.tail_bits)
         write_part(shadow, access, c.tail_cell, c.tail_bits);
 }

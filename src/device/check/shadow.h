@@ -3,6 +3,8 @@
  *
  * Memory is kept in cells of 32 bytes. A stamp names an access: time << 32 | site << 3 | pipe (time: clock.h; site: sites
  * of state.h). A cell of which different accesses touched different bytes is split: its stamps are then kept per byte.
+ * A range of cells that was written as a whole is an extent and has one set of stamps, until an access cuts through it: most
+ * kernels use the same tiles again and again, and then an access costs the same whatever its size.
  */
 #ifndef DOPPEL_DEVICE_CHECK_SHADOW_H
 #define DOPPEL_DEVICE_CHECK_SHADOW_H
@@ -24,9 +26,19 @@ static inline dp_stamp dp_stamp_make(uint32_t time, uint32_t site, unsigned pipe
 typedef struct dp_split {
     uint32_t cell;
     uint32_t next_free;
+    uint8_t reader_pipes; /* bit p: reader[p] holds something */
     dp_stamp writer[DP_CELL_BYTES];
     dp_stamp reader[DP_CHECK_PIPES][DP_CELL_BYTES];
 } dp_split;
+
+/* Cells [begin, end), all with these stamps; the cells' own stamps are out of date. */
+typedef struct dp_extent {
+    uint32_t begin, end; /* equal: not in use */
+    dp_stamp writer;
+    dp_stamp reader[DP_CHECK_PIPES];
+} dp_extent;
+
+enum { DP_EXTENTS = 64 };
 
 typedef struct dp_shadow {
     uint32_t size_bytes, cells;
@@ -37,6 +49,10 @@ typedef struct dp_shadow {
     uint32_t *origin;                  /* per cell: site + 1 that first used its bytes without data; 0 none */
     dp_split *splits;
     uint32_t split_count, split_room, split_free; /* split_free: index + 1 */
+    uint32_t split_live;                          /* cells that are split now */
+    uint8_t *owner;                               /* per cell: extent + 1, 0 none */
+    uint64_t extents_used;                        /* one bit per extent */
+    dp_extent extent[DP_EXTENTS];
 } dp_shadow;
 
 /* Room for a memory of size_bytes. False when host memory is exhausted; the shadow is then unusable but destroyable. */
