@@ -82,6 +82,8 @@ static dp_split *split_cell(dp_shadow *shadow, uint32_t cell) {
     for (unsigned b = 0; b < DP_CELL_BYTES; b++)
         split->writer[b] = shadow->writer[cell];
     split->reader_pipes = 0;
+    split->writer_pipes = (uint8_t)(1u << dp_stamp_pipe(shadow->writer[cell]));
+    split->newest_write[dp_stamp_pipe(shadow->writer[cell])] = dp_stamp_time(shadow->writer[cell]);
     shadow->writer[cell] = dp_stamp_make(DP_SPLIT_TIME, index, NO_PIPE);
     return split;
 }
@@ -118,12 +120,24 @@ static void check_bytes(const dp_shadow_access *access, const dp_stamp stamps[],
     }
 }
 
+/* True when the newest access of each pipe to any byte of a split cell is finished: no byte needs a look. */
+static bool all_finished(const dp_shadow_access *access, unsigned pipes, const uint32_t newest[]) {
+    for (; pipes; pipes &= pipes - 1) {
+        unsigned p = (unsigned)__builtin_ctz(pipes);
+        if (newest[p] > access->done->done[p])
+            return false;
+    }
+    return true;
+}
+
 /* Writers of one cell, the bytes `bits` of it, against an access. */
 static void check_writer(const dp_shadow *shadow, const dp_shadow_access *access, dp_hazard hazard, uint32_t cell,
                          uint32_t bits) {
     dp_stamp writer = shadow->writer[cell];
     if (is_split(writer)) {
-        check_bytes(access, shadow->splits[dp_stamp_site(writer)].writer, hazard, cell, bits);
+        const dp_split *split = &shadow->splits[dp_stamp_site(writer)];
+        if (!all_finished(access, split->writer_pipes, split->newest_write))
+            check_bytes(access, split->writer, hazard, cell, bits);
     } else if (!finished(access, writer)) {
         unsigned first = (unsigned)__builtin_ctz(bits), last = 31u - (unsigned)__builtin_clz(bits);
         access->hazard(access->context, hazard, writer, cell * DP_CELL_BYTES + first, last - first + 1);
@@ -192,6 +206,8 @@ static void check_split_readers(const dp_shadow *shadow, const dp_shadow_access 
     if (!is_split(shadow->writer[cell]))
         return;
     const dp_split *split = &shadow->splits[dp_stamp_site(shadow->writer[cell])];
+    if (all_finished(access, split->reader_pipes & ~(1u << dp_stamp_pipe(access->stamp)), split->newest_read))
+        return;
     for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
         if ((split->reader_pipes >> p & 1) && p != dp_stamp_pipe(access->stamp))
             check_bytes(access, split->reader[p], DP_HAZARD_WAR, cell, bits);
@@ -281,10 +297,9 @@ static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_
         memset(split->reader[pipe], 0, sizeof split->reader[pipe]);
         split->reader_pipes |= (uint8_t)(1u << pipe);
     }
-    for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
-        if (bits >> b & 1)
-            split->reader[pipe][b] = access->stamp;
-    }
+    split->newest_read[pipe] = dp_stamp_time(access->stamp);
+    for (; bits; bits &= bits - 1)
+        split->reader[pipe][__builtin_ctz(bits)] = access->stamp;
 }
 
 static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
@@ -299,10 +314,11 @@ static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32
         shadow->writer[cell] = access->stamp;
         return;
     }
-    for (unsigned b = 0; b < DP_CELL_BYTES; b++) {
-        if (bits >> b & 1)
-            split->writer[b] = access->stamp;
-    }
+    unsigned pipe = dp_stamp_pipe(access->stamp);
+    split->writer_pipes |= (uint8_t)(1u << pipe);
+    split->newest_write[pipe] = dp_stamp_time(access->stamp);
+    for (; bits; bits &= bits - 1)
+        split->writer[__builtin_ctz(bits)] = access->stamp;
 }
 
 /* Cells touched in part at both ends, whole cells between. */

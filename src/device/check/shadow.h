@@ -27,6 +27,8 @@ typedef struct dp_split {
     uint32_t cell;
     uint32_t next_free;
     uint8_t reader_pipes; /* bit p: reader[p] holds something */
+    uint8_t writer_pipes;
+    uint32_t newest_write[DP_CHECK_PIPES], newest_read[DP_CHECK_PIPES]; /* time of each pipe's last access of any byte */
     dp_stamp writer[DP_CELL_BYTES];
     dp_stamp reader[DP_CHECK_PIPES][DP_CELL_BYTES];
 } dp_split;
