@@ -33,8 +33,12 @@ static void measure(const char *what, double goal_us, int rounds, void (*once)(v
     free(times);
 }
 
-static void nothing(void *context) { (void)context; }
-static void kernel(const void *args) { (void)args; }
+static void nothing(void *context) {
+    (void)context;
+}
+static void kernel(const void *args) {
+    (void)args;
+}
 
 static void host_function(void *stream) {
     dp_task_host_function(stream, nothing, NULL);
@@ -52,8 +56,12 @@ static void launch(void *stream, uint32_t blocks) {
     dp_launch_submit(&info, blocks, stream, kernel, NULL, 0);
     dp_stream_synchronise(stream, -1);
 }
-static void launch_1(void *stream) { launch(stream, 1); }
-static void launch_48(void *stream) { launch(stream, 48); }
+static void launch_1(void *stream) {
+    launch(stream, 1);
+}
+static void launch_48(void *stream) {
+    launch(stream, 48);
+}
 
 static void meet_all(const void *args) {
     (void)args;

@@ -22,9 +22,7 @@
 
 enum { STREAMS_MAX = 64, WORDS = 4096 };
 
-static struct {
-    unsigned seconds, threads, streams;
-} options = {10, 8, 4};
+static struct { unsigned seconds, threads, streams; } options = {10, 8, 4};
 static uint64_t end_ns;
 static _Atomic uint64_t tasks, faults, wrong;
 
@@ -212,8 +210,9 @@ int main(int argc, char **argv) {
         pthread_join(threads[t], NULL);
     size_t used = 0;
     dp_device_memory_usage(0, &used, NULL);
-    printf("soak: %u s, %u threads x %u streams: %llu steps, %llu faults on purpose, %llu wrong, %zu device bytes left\n",
-           options.seconds, options.threads, options.streams, (unsigned long long)tasks, (unsigned long long)faults,
-           (unsigned long long)wrong, used);
+    printf(
+        "soak: %u s, %u threads x %u streams: %llu steps, %llu faults on purpose, %llu wrong, %zu device bytes left\n",
+        options.seconds, options.threads, options.streams, (unsigned long long)tasks, (unsigned long long)faults,
+        (unsigned long long)wrong, used);
     return wrong || used ? 1 : 0;
 }

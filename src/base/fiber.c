@@ -117,7 +117,7 @@ static void arm(dp_fiber *fiber) {
     *--sp = 0; /* the trampoline is entered with the stack on a 16-byte boundary */
     *--sp = 0;
     *--sp = (uint64_t)(uintptr_t)dp_fiber_trampoline;
-    *--sp = 0;                         /* rbp */
+    *--sp = 0;                          /* rbp */
     *--sp = (uint64_t)(uintptr_t)fiber; /* rbx */
     for (int i = 0; i < 4; i++)
         *--sp = 0;
@@ -192,8 +192,12 @@ static void arm(dp_fiber *fiber) {
 }
 #endif
 
-static void switch_in(dp_fiber *fiber) { dp_fiber_switch(&fiber->machine.resumer_sp, fiber->machine.fiber_sp); }
-static void switch_out(dp_fiber *fiber) { dp_fiber_switch(&fiber->machine.fiber_sp, fiber->machine.resumer_sp); }
+static void switch_in(dp_fiber *fiber) {
+    dp_fiber_switch(&fiber->machine.resumer_sp, fiber->machine.fiber_sp);
+}
+static void switch_out(dp_fiber *fiber) {
+    dp_fiber_switch(&fiber->machine.fiber_sp, fiber->machine.resumer_sp);
+}
 
 #else
 
@@ -211,8 +215,12 @@ static void arm(dp_fiber *fiber) {
     makecontext(&fiber->machine.fiber, (void (*)(void))enter, 2, (unsigned)address, (unsigned)(address >> 32));
 }
 
-static void switch_in(dp_fiber *fiber) { swapcontext(&fiber->machine.resumer, &fiber->machine.fiber); }
-static void switch_out(dp_fiber *fiber) { swapcontext(&fiber->machine.fiber, &fiber->machine.resumer); }
+static void switch_in(dp_fiber *fiber) {
+    swapcontext(&fiber->machine.resumer, &fiber->machine.fiber);
+}
+static void switch_out(dp_fiber *fiber) {
+    swapcontext(&fiber->machine.fiber, &fiber->machine.resumer);
+}
 
 #endif
 
@@ -318,7 +326,9 @@ bool dp_fiber_resume(dp_fiber *fiber) {
     return fiber->suspended;
 }
 
-void dp_fiber_yield(dp_fiber *fiber) { leave(fiber, false); }
+void dp_fiber_yield(dp_fiber *fiber) {
+    leave(fiber, false);
+}
 
 void dp_fiber_exit(dp_fiber *fiber) {
     fiber->armed = false;
@@ -327,7 +337,9 @@ void dp_fiber_exit(dp_fiber *fiber) {
     __builtin_unreachable();
 }
 
-void dp_fiber_abandon(dp_fiber *fiber) { forget_frames(fiber); }
+void dp_fiber_abandon(dp_fiber *fiber) {
+    forget_frames(fiber);
+}
 
 bool dp_fiber_is_guard(const dp_fiber *fiber, const void *address) {
     uintptr_t offset = (uintptr_t)address - (uintptr_t)fiber->mapping;

@@ -13,8 +13,8 @@
 typedef struct dp_fiber dp_fiber;
 
 /*
- * A stack of stack_bytes (rounded up to pages; a sanitizer build takes four times as much) below which a guard page turns an overflow into SIGSEGV.
- * NULL when memory is exhausted.
+ * A stack of stack_bytes (rounded up to pages; a sanitizer build takes four times as much) below which a guard page
+ * turns an overflow into SIGSEGV. NULL when memory is exhausted.
  */
 dp_fiber *dp_fiber_create(size_t stack_bytes);
 /* NULL allowed. A fiber in the middle of its entry is dropped: nothing on its stack is unwound. */

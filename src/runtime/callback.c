@@ -179,7 +179,8 @@ static dp_task_state run_callback(dp_task *task) {
     dp_subscriber *s = callback->subscriber;
     if (blocking && task->stream->subscriber != s) { /* unsubscribed meanwhile: nobody would run it */
         pthread_mutex_unlock(&lock);
-        dp_stream_fail(task->stream, DP_ERR_STATE, "a blocking callback was not run: its thread was unsubscribed before");
+        dp_stream_fail(task->stream, DP_ERR_STATE,
+                       "a blocking callback was not run: its thread was unsubscribed before");
         return DP_TASK_DONE;
     }
     callback->report = NULL;
@@ -239,7 +240,8 @@ dp_status dp_callback_launch(void *handle, void (*fn)(void *), void *user_data, 
         s->references++;
     pthread_mutex_unlock(&lock);
     if (!s) {
-        status = dp_fail(DP_ERR_STATE, "stream %u has no thread to run callbacks; call aclrtSubscribeReport first", stream->id);
+        status = dp_fail(DP_ERR_STATE, "stream %u has no thread to run callbacks; call aclrtSubscribeReport first",
+                         stream->id);
         dp_free(r);
         dp_task_discard(task);
         goto done;
@@ -292,8 +294,9 @@ static report *next_report(dp_subscriber *s, int32_t timeout_ms, dp_status *out_
         if (sleep_until(s, until) || s->head || (s->streams > 0 && dp_clock_ns() < deadline))
             continue;
         *out_status = s->streams == 0
-                          ? dp_fail(DP_ERR_STATE, "this thread (%llu) is not subscribed to any stream; call aclrtSubscribeReport "
-                                                  "with its id first",
+                          ? dp_fail(DP_ERR_STATE,
+                                    "this thread (%llu) is not subscribed to any stream; call aclrtSubscribeReport "
+                                    "with its id first",
                                     (unsigned long long)s->thread_id)
                           : dp_fail(DP_ERR_TIMEOUT, "no callback came within timeout = %d ms", timeout_ms);
         return NULL;
@@ -321,8 +324,12 @@ dp_status dp_callback_process(int32_t timeout_ms) {
     return DP_OK;
 }
 
-void dp_callback_fork_prepare(void) { pthread_mutex_lock(&lock); }
-void dp_callback_fork_parent(void) { pthread_mutex_unlock(&lock); }
+void dp_callback_fork_prepare(void) {
+    pthread_mutex_lock(&lock);
+}
+void dp_callback_fork_parent(void) {
+    pthread_mutex_unlock(&lock);
+}
 
 /* Subscriptions of threads that the child does not have are gone; the forking thread's queue is emptied. */
 void dp_callback_fork_child(void) {

@@ -8,8 +8,12 @@
 
 static _Thread_local void *current;
 
-void *dp_context_thread_handle(void) { return current; }
-void dp_context_set_thread_handle(void *context) { current = context; }
+void *dp_context_thread_handle(void) {
+    return current;
+}
+void dp_context_set_thread_handle(void *context) {
+    current = context;
+}
 
 static void destroy_context(void *object) {
     dp_context *context = object;
@@ -50,13 +54,15 @@ void dp_context_retire(dp_context *context, bool force) {
 dp_context *dp_context_acquire_current(void) {
     dp_context *context = NULL;
     if (!current) {
-        dp_fail(DP_ERR_STATE, "this thread has no current context; call aclrtSetDevice or aclrtSetCurrentContext first");
+        dp_fail(DP_ERR_STATE,
+                "this thread has no current context; call aclrtSetDevice or aclrtSetCurrentContext first");
         return NULL;
     }
     context = dp_handle_acquire(current, DP_HANDLE_CONTEXT, "the current context");
     if (!context)
-        dp_fail(DP_ERR_STATE, "the current context of this thread was destroyed or its device reset; call aclrtSetDevice or "
-                              "aclrtSetCurrentContext again");
+        dp_fail(DP_ERR_STATE,
+                "the current context of this thread was destroyed or its device reset; call aclrtSetDevice or "
+                "aclrtSetCurrentContext again");
     return context;
 }
 
@@ -104,8 +110,9 @@ dp_status dp_context_destroy(void *handle) {
         return DP_ERR_HANDLE;
     dp_stream *running = dp_stream_running();
     if (context->is_primary)
-        status = dp_fail(DP_ERR_STATE, "context %p is the default context of device %u, which aclrtSetDevice made; "
-                                       "aclrtResetDevice ends it",
+        status = dp_fail(DP_ERR_STATE,
+                         "context %p is the default context of device %u, which aclrtSetDevice made; "
+                         "aclrtResetDevice ends it",
                          handle, context->device_id);
     else if (running == context->default_stream)
         status = dp_fail(DP_ERR_STATE, "context %p cannot be destroyed by a task of its own default stream", handle);

@@ -20,7 +20,8 @@ dp_status dp_context_new(uint32_t device_id, bool is_primary, dp_context **out_c
 /* Retires the default stream and closes the handle. */
 void dp_context_retire(dp_context *context, bool force);
 
-/* The thread's current context with one reference (dp_handle_release(context->self)); NULL and DP_ERR_STATE when it has none. */
+/* The thread's current context with one reference (dp_handle_release(context->self)); NULL and DP_ERR_STATE when it has
+ * none. */
 dp_context *dp_context_acquire_current(void);
 /* The handle as it stands, valid or not; NULL when none. Setting it does not check it. */
 void *dp_context_thread_handle(void);

@@ -20,7 +20,9 @@ typedef struct transfer {
     const void *api_caller;
 } transfer;
 
-static size_t span(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
+static size_t span(size_t pitch, size_t width, size_t height) {
+    return height ? pitch * (height - 1) + width : 0;
+}
 
 dp_status dp_device_memory_check(const char *argument, const void *ptr, size_t size_bytes) {
     dp_gm_range range;
@@ -35,10 +37,11 @@ dp_status dp_device_memory_check(const char *argument, const void *ptr, size_t s
     if (size_bytes <= left)
         return DP_OK;
     if (left == range.size_bytes)
-        return dp_fail(DP_ERR_ADDRESS, "%s (%p): %zu bytes from the start of a %zu-byte allocation go %zu past its end", argument,
-                       ptr, size_bytes, range.size_bytes, size_bytes - left);
-    return dp_fail(DP_ERR_ADDRESS, "%s (%p): %zu bytes starting %zu bytes before the end of a %zu-byte allocation go %zu past "
-                                   "its end",
+        return dp_fail(DP_ERR_ADDRESS, "%s (%p): %zu bytes from the start of a %zu-byte allocation go %zu past its end",
+                       argument, ptr, size_bytes, range.size_bytes, size_bytes - left);
+    return dp_fail(DP_ERR_ADDRESS,
+                   "%s (%p): %zu bytes starting %zu bytes before the end of a %zu-byte allocation go %zu past "
+                   "its end",
                    argument, ptr, size_bytes, left, range.size_bytes, size_bytes - left);
 }
 
@@ -48,8 +51,9 @@ static dp_status check_host(const char *argument, const void *ptr, size_t size_b
     if (!ptr)
         return dp_fail(DP_ERR_ARGUMENT, "%s is NULL, but must be host memory of %zu bytes", argument, size_bytes);
     if (dp_gm_find(ptr, &range) && !dp_host_memory_contains(ptr))
-        return dp_fail(DP_ERR_ADDRESS, "%s (%p) is memory of device %u, but the kind of this copy wants host memory there",
-                       argument, ptr, range.device_id);
+        return dp_fail(DP_ERR_ADDRESS,
+                       "%s (%p) is memory of device %u, but the kind of this copy wants host memory there", argument,
+                       ptr, range.device_id);
     return DP_OK;
 }
 
@@ -65,8 +69,8 @@ static bool dst_is_device(dp_copy_kind kind) {
 }
 
 static bool src_is_device(dp_copy_kind kind) {
-    return kind == DP_COPY_DEVICE_TO_HOST || kind == DP_COPY_DEVICE_TO_DEVICE || kind == DP_COPY_INNER_DEVICE_TO_DEVICE ||
-           kind == DP_COPY_INTER_DEVICE_TO_DEVICE;
+    return kind == DP_COPY_DEVICE_TO_HOST || kind == DP_COPY_DEVICE_TO_DEVICE ||
+           kind == DP_COPY_INNER_DEVICE_TO_DEVICE || kind == DP_COPY_INTER_DEVICE_TO_DEVICE;
 }
 
 static dp_status check_ends(const transfer *t, dp_copy_kind kind) {
@@ -78,10 +82,12 @@ static dp_status check_ends(const transfer *t, dp_copy_kind kind) {
         status = check_either("dst", t->dst, dst_bytes);
         return status == DP_OK ? check_either("src", t->src, src_bytes) : status;
     }
-    status = dst_is_device(kind) ? dp_device_memory_check("dst", t->dst, dst_bytes) : check_host("dst", t->dst, dst_bytes);
+    status =
+        dst_is_device(kind) ? dp_device_memory_check("dst", t->dst, dst_bytes) : check_host("dst", t->dst, dst_bytes);
     if (status != DP_OK)
         return status;
-    return src_is_device(kind) ? dp_device_memory_check("src", t->src, src_bytes) : check_host("src", t->src, src_bytes);
+    return src_is_device(kind) ? dp_device_memory_check("src", t->src, src_bytes)
+                               : check_host("src", t->src, src_bytes);
 }
 
 static void report(const transfer *t) {
@@ -90,7 +96,8 @@ static void report(const transfer *t) {
     dp_gm_range range;
     for (size_t row = 0; row < t->height; row++) {
         if (t->src && dp_gm_find(t->src + row * t->src_pitch, &range))
-            dp_report_memory(DP_HOST_READ, range.device_id, t->dst + row * t->dst_pitch, t->src + row * t->src_pitch, t->width);
+            dp_report_memory(DP_HOST_READ, range.device_id, t->dst + row * t->dst_pitch, t->src + row * t->src_pitch,
+                             t->width);
         if (dp_gm_find(t->dst + row * t->dst_pitch, &range))
             dp_report_memory(DP_HOST_WRITE, range.device_id, t->dst + row * t->dst_pitch,
                              t->src ? t->src + row * t->src_pitch : NULL, t->width);
@@ -138,7 +145,9 @@ static dp_task_state run_transfer(dp_task *task) {
 }
 
 /* HOST_TO_BUF: the source's bytes travel with the task. */
-static const uint8_t *carried(dp_task *task) { return (const uint8_t *)task->payload + sizeof(transfer); }
+static const uint8_t *carried(dp_task *task) {
+    return (const uint8_t *)task->payload + sizeof(transfer);
+}
 
 static dp_status queue_transfer(transfer *t, void *handle, const char *name, bool carry) {
     dp_status status;
@@ -163,10 +172,12 @@ static dp_status queue_transfer(transfer *t, void *handle, const char *name, boo
     return status;
 }
 
-static dp_status make_copy(transfer *t, void *dst, size_t dst_bytes, const void *src, size_t count_bytes, dp_copy_kind kind) {
+static dp_status make_copy(transfer *t, void *dst, size_t dst_bytes, const void *src, size_t count_bytes,
+                           dp_copy_kind kind) {
     *t = (transfer){.dst = dst, .src = src, .width = count_bytes, .height = 1};
     if (count_bytes > dst_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "count is %zu bytes, but destMax says that dst has room for %zu", count_bytes, dst_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "count is %zu bytes, but destMax says that dst has room for %zu", count_bytes,
+                       dst_bytes);
     return check_ends(t, kind);
 }
 
@@ -181,7 +192,8 @@ dp_status dp_copy(void *dst, size_t dst_bytes, const void *src, size_t count_byt
     return DP_OK;
 }
 
-dp_status dp_copy_async(void *dst, size_t dst_bytes, const void *src, size_t count_bytes, dp_copy_kind kind, void *stream) {
+dp_status dp_copy_async(void *dst, size_t dst_bytes, const void *src, size_t count_bytes, dp_copy_kind kind,
+                        void *stream) {
     transfer t;
     dp_status status = make_copy(&t, dst, dst_bytes, src, count_bytes, kind);
     if (status != DP_OK)
@@ -189,18 +201,23 @@ dp_status dp_copy_async(void *dst, size_t dst_bytes, const void *src, size_t cou
     return queue_transfer(&t, stream, "copy", kind == DP_COPY_HOST_TO_BUF_TO_DEVICE);
 }
 
-static dp_status make_copy_2d(transfer *t, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width_bytes,
-                              size_t height, dp_copy_kind kind) {
-    *t = (transfer){.dst = dst, .src = src, .dst_pitch = dst_pitch, .src_pitch = src_pitch, .width = width_bytes, .height = height};
+static dp_status make_copy_2d(transfer *t, void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                              size_t width_bytes, size_t height, dp_copy_kind kind) {
+    *t = (transfer){
+        .dst = dst, .src = src, .dst_pitch = dst_pitch, .src_pitch = src_pitch, .width = width_bytes, .height = height};
     if (width_bytes == 0 || height == 0)
-        return dp_fail(DP_ERR_ARGUMENT, "width is %zu and height is %zu, but both must be at least 1", width_bytes, height);
+        return dp_fail(DP_ERR_ARGUMENT, "width is %zu and height is %zu, but both must be at least 1", width_bytes,
+                       height);
     if (dst_pitch < width_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "dpitch is %zu bytes, but must be at least width (%zu)", dst_pitch, width_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "dpitch is %zu bytes, but must be at least width (%zu)", dst_pitch,
+                       width_bytes);
     if (src_pitch < width_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "spitch is %zu bytes, but must be at least width (%zu)", src_pitch, width_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "spitch is %zu bytes, but must be at least width (%zu)", src_pitch,
+                       width_bytes);
     size_t larger = dst_pitch > src_pitch ? dst_pitch : src_pitch;
     if (height > SIZE_MAX / 4 / larger)
-        return dp_fail(DP_ERR_ARGUMENT, "height is %zu rows of %zu bytes, which is more than memory can hold", height, larger);
+        return dp_fail(DP_ERR_ARGUMENT, "height is %zu rows of %zu bytes, which is more than memory can hold", height,
+                       larger);
     return check_ends(t, kind);
 }
 
@@ -216,8 +233,8 @@ dp_status dp_copy_2d(void *dst, size_t dst_pitch, const void *src, size_t src_pi
     return DP_OK;
 }
 
-dp_status dp_copy_2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width_bytes, size_t height,
-                           dp_copy_kind kind, void *stream) {
+dp_status dp_copy_2d_async(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width_bytes,
+                           size_t height, dp_copy_kind kind, void *stream) {
     transfer t;
     dp_status status = make_copy_2d(&t, dst, dst_pitch, src, src_pitch, width_bytes, height, kind);
     if (status != DP_OK)
@@ -228,8 +245,8 @@ dp_status dp_copy_2d_async(void *dst, size_t dst_pitch, const void *src, size_t 
 static dp_status make_fill(transfer *t, void *ptr, size_t ptr_bytes, int32_t value, size_t count_bytes) {
     *t = (transfer){.dst = ptr, .width = count_bytes, .height = 1, .value = (uint8_t)value};
     if (count_bytes > ptr_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "count is %zu bytes, but maxCount says that devPtr has room for %zu", count_bytes,
-                       ptr_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "count is %zu bytes, but maxCount says that devPtr has room for %zu",
+                       count_bytes, ptr_bytes);
     /* host memory of aclrtMallocHost may be filled too */
     if (ptr && dp_host_memory_contains(ptr))
         return DP_OK;

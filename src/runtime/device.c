@@ -101,7 +101,9 @@ static void start(void) {
     install_observer();
 }
 
-void dp_runtime_start(void) { pthread_once(&once, start); }
+void dp_runtime_start(void) {
+    pthread_once(&once, start);
+}
 
 uint32_t dp_device_count(void) {
     dp_runtime_start();
@@ -113,11 +115,12 @@ dp_status dp_device_check(int32_t device_id) {
     if (device_id >= 0 && (uint32_t)device_id < device_count)
         return DP_OK;
     if (device_count == 0)
-        return dp_fail(DP_ERR_NOT_FOUND, "deviceId is %d, but this process sees no device; look at DOPPEL_DEVICES and "
-                                         "ASCEND_RT_VISIBLE_DEVICES",
+        return dp_fail(DP_ERR_NOT_FOUND,
+                       "deviceId is %d, but this process sees no device; look at DOPPEL_DEVICES and "
+                       "ASCEND_RT_VISIBLE_DEVICES",
                        device_id);
-    return dp_fail(DP_ERR_NOT_FOUND, "deviceId is %d, but must be 0 to %u (%u device%s; DOPPEL_DEVICES=n makes more)", device_id,
-                   device_count - 1, device_count, device_count == 1 ? "" : "s");
+    return dp_fail(DP_ERR_NOT_FOUND, "deviceId is %d, but must be 0 to %u (%u device%s; DOPPEL_DEVICES=n makes more)",
+                   device_id, device_count - 1, device_count, device_count == 1 ? "" : "s");
 }
 
 dp_status dp_device_set(int32_t device_id) {
@@ -210,7 +213,8 @@ dp_status dp_device_abort(int32_t device_id, int32_t timeout_ms) {
     dp_stream_for_each(drop_queued, &visit);
     dp_stream_for_each(wait_for_stream, &visit);
     if (visit.status == DP_ERR_TIMEOUT && !visit.error[0])
-        return dp_fail(DP_ERR_TIMEOUT, "a task of device %d was still running after timeout = %d ms", device_id, timeout_ms);
+        return dp_fail(DP_ERR_TIMEOUT, "a task of device %d was still running after timeout = %d ms", device_id,
+                       timeout_ms);
     dp_stream_for_each(clear_error, &visit);
     return DP_OK;
 }
@@ -265,7 +269,9 @@ dp_status dp_device_is_active(int32_t device_id, bool *out_active) {
     return DP_OK;
 }
 
-void dp_device_add_busy(uint32_t device_id, uint64_t busy_ns) { atomic_fetch_add(&devices[device_id].busy_ns, busy_ns); }
+void dp_device_add_busy(uint32_t device_id, uint64_t busy_ns) {
+    atomic_fetch_add(&devices[device_id].busy_ns, busy_ns);
+}
 
 dp_status dp_device_utilisation(int32_t device_id, int32_t *out_percent) {
     dp_status status = dp_device_check(device_id);
@@ -286,8 +292,12 @@ dp_status dp_device_physical_id(int32_t device_id, int32_t *out_physical_id) {
     return status;
 }
 
-void dp_device_fork_prepare(void) { pthread_mutex_lock(&lock); }
-void dp_device_fork_parent(void) { pthread_mutex_unlock(&lock); }
+void dp_device_fork_prepare(void) {
+    pthread_mutex_lock(&lock);
+}
+void dp_device_fork_parent(void) {
+    pthread_mutex_unlock(&lock);
+}
 
 /* Only the forking thread lives on. */
 void dp_device_fork_child(void) {

@@ -36,8 +36,8 @@ typedef struct block {
     size_t asked_bytes, charged_bytes;
     size_t room_bytes; /* of the class, or of the mapping */
     uint32_t device_id;
-    int8_t class; /* -1: a mapping of its own */
-    uint64_t ticket; /* once freed: work queued before may still use the bytes */
+    int8_t class;       /* -1: a mapping of its own */
+    uint64_t ticket;    /* once freed: work queued before may still use the bytes */
     struct block *next; /* in a hash bucket, the deferred list or a class's queue */
 } block;
 
@@ -57,7 +57,9 @@ static freed freed_ring[FREED_MEMORY];
 static size_t freed_next;
 static _Atomic size_t used_bytes[DP_DEVICE_MAX], peak_bytes[DP_DEVICE_MAX];
 
-static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+static size_t round_up(size_t value, size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
 
 /* Class of a size, and the room of its blocks: 512, 1024, 1536, 2048, then four steps per doubling. */
 static int class_of(size_t size, size_t *out_room) {
@@ -73,7 +75,9 @@ static int class_of(size_t size, size_t *out_room) {
     return 4 + (log - 2) * 4 + (int)quarter - 1;
 }
 
-static size_t bucket_of(const void *base) { return ((uintptr_t)base / ALIGN * 0x9E3779B97F4A7C15u >> 20) & (bucket_count - 1); }
+static size_t bucket_of(const void *base) {
+    return ((uintptr_t)base / ALIGN * 0x9E3779B97F4A7C15u >> 20) & (bucket_count - 1);
+}
 
 static bool grow_table(void) {
     size_t count = bucket_count ? bucket_count * 2 : 256;
@@ -186,7 +190,7 @@ static block *take_block(size_t size) {
             return NULL;
         }
         if (b)
-            b->class = (int8_t)class;
+            b->class = (int8_t) class;
     } else {
         room = round_up(size, 4096);
         b = dp_alloc(DP_MEM_RUNTIME, sizeof *b);
@@ -225,10 +229,12 @@ void dp_device_memory_refund(uint32_t device_id, size_t size_bytes) {
 static dp_status add_block(size_t size_bytes, size_t charged, uint32_t device_id, void **out_ptr) {
     recycle_finished();
     if (live_count >= bucket_count && !grow_table())
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the table of device allocations (%zu entries)", live_count);
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the table of device allocations (%zu entries)",
+                       live_count);
     block *b = take_block(charged);
     if (!b)
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it", size_bytes);
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it",
+                       size_bytes);
     dp_status status = dp_gm_add(b->base, size_bytes, device_id, NULL);
     if (status == DP_OK)
         status = dp_gm_set_padding(b->base, charged);
@@ -398,5 +404,9 @@ dp_status dp_pointer_describe(const void *ptr, dp_pointer_kind *out_kind, int32_
     return DP_OK;
 }
 
-void dp_device_memory_fork_prepare(void) { pthread_mutex_lock(&lock); }
-void dp_device_memory_fork_done(void) { pthread_mutex_unlock(&lock); }
+void dp_device_memory_fork_prepare(void) {
+    pthread_mutex_lock(&lock);
+}
+void dp_device_memory_fork_done(void) {
+    pthread_mutex_unlock(&lock);
+}

@@ -27,7 +27,7 @@ typedef struct record {
 typedef struct dp_event {
     void *self;
     uint32_t flags;
-    record *latest; /* one reference; NULL = never recorded; under lock_of(event) */
+    record *latest;         /* one reference; NULL = never recorded; under lock_of(event) */
     _Atomic uint32_t waits; /* queued and not over */
 } dp_event;
 
@@ -35,11 +35,14 @@ typedef struct dp_event {
 enum { LOCKS = 16 };
 static pthread_mutex_t locks[LOCKS] = {
 #define L PTHREAD_MUTEX_INITIALIZER
-    L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L
+    L, L, L, L, L, L, L, L, L,
+    L, L, L, L, L, L, L
 #undef L
 };
 
-static pthread_mutex_t *lock_of(const void *object) { return &locks[((uintptr_t)object >> 6) % LOCKS]; }
+static pthread_mutex_t *lock_of(const void *object) {
+    return &locks[((uintptr_t)object >> 6) % LOCKS];
+}
 
 static void release_record(record *r) {
     if (r && atomic_fetch_sub(&r->references, 1) == 1)
@@ -156,7 +159,8 @@ static void destroy_wait_task(dp_task *task) {
     }
 }
 
-/* Makes the task; the caller appends it. Takes over one reference of the record, and retains the event, when it succeeds. */
+/* Makes the task; the caller appends it. Takes over one reference of the record, and retains the event, when it
+ * succeeds. */
 static dp_task *new_wait_task(dp_stream *stream, record *r, dp_event *event) {
     dp_task *task = dp_task_new(stream, "event wait", sizeof(wait_task));
     if (!task)
@@ -452,8 +456,9 @@ static dp_status executed_ns(void *handle, const char *argument, uint64_t *out_n
     if (!r)
         status = dp_fail(DP_ERR_STATE, "%s (%p) was never recorded; call aclrtRecordEvent first", argument, handle);
     else if (!atomic_load(&r->done))
-        status = dp_fail(DP_ERR_STATE, "%s (%p) is recorded but not reached yet; synchronise with its stream or event first",
-                         argument, handle);
+        status =
+            dp_fail(DP_ERR_STATE, "%s (%p) is recorded but not reached yet; synchronise with its stream or event first",
+                    argument, handle);
     else if (r->dropped)
         status = dp_fail(DP_ERR_STATE, "%s (%p) was recorded in a stream that was aborted", argument, handle);
     else

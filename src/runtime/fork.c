@@ -8,6 +8,7 @@
 #include "runtime/event_state.h"
 #include "runtime/handle.h"
 #include "runtime/job.h"
+#include "runtime/launch_state.h"
 #include "runtime/memory_state.h"
 #include "runtime/stream_queue.h"
 
@@ -22,11 +23,13 @@ static void prepare(void) {
     dp_host_memory_fork_prepare();
     dp_device_memory_fork_prepare();
     dp_gm_fork_prepare();
+    dp_seat_fork_prepare();
     dp_handle_fork_prepare();
 }
 
 static void parent(void) {
     dp_handle_fork_done();
+    dp_seat_fork_done();
     dp_gm_fork_done();
     dp_device_memory_fork_done();
     dp_host_memory_fork_done();
@@ -40,6 +43,7 @@ static void parent(void) {
 
 static void child(void) {
     dp_handle_fork_done();
+    dp_seat_fork_done();
     dp_gm_fork_child();
     dp_device_memory_fork_done();
     dp_host_memory_fork_child();
@@ -51,4 +55,6 @@ static void child(void) {
     dp_device_fork_child();
 }
 
-void dp_fork_install(void) { pthread_atfork(prepare, parent, child); }
+void dp_fork_install(void) {
+    pthread_atfork(prepare, parent, child);
+}

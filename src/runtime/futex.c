@@ -12,8 +12,8 @@ void dp_futex_wait(dp_futex *futex, uint32_t seen, uint64_t deadline_ns) {
     struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
     atomic_fetch_add(&futex->waiters, 1);
     /* WAIT_BITSET takes an absolute CLOCK_MONOTONIC time; the kernel compares the word again before it sleeps */
-    syscall(SYS_futex, &futex->word, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == UINT64_MAX ? NULL : &deadline, NULL,
-            FUTEX_BITSET_MATCH_ANY);
+    syscall(SYS_futex, &futex->word, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == UINT64_MAX ? NULL : &deadline,
+            NULL, FUTEX_BITSET_MATCH_ANY);
     atomic_fetch_sub(&futex->waiters, 1);
 }
 

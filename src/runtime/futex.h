@@ -15,9 +15,12 @@ typedef struct dp_futex {
 } dp_futex;
 
 /* The value to hand to dp_futex_wait: read it before looking at the condition. */
-static inline uint32_t dp_futex_read(dp_futex *futex) { return atomic_load(&futex->word); }
+static inline uint32_t dp_futex_read(dp_futex *futex) {
+    return atomic_load(&futex->word);
+}
 
-/* Sleeps unless the word differs from `seen`; may wake for no reason. deadline_ns on CLOCK_MONOTONIC, UINT64_MAX = none. */
+/* Sleeps unless the word differs from `seen`; may wake for no reason. deadline_ns on CLOCK_MONOTONIC, UINT64_MAX =
+ * none. */
 void dp_futex_wait(dp_futex *futex, uint32_t seen, uint64_t deadline_ns);
 /* Changes the word and wakes up to `count` sleepers. The change that is announced must have been made before. */
 void dp_futex_wake(dp_futex *futex, int count);

@@ -140,5 +140,9 @@ bool dp_handle_close(void *handle) {
     return true;
 }
 
-void dp_handle_fork_prepare(void) { pthread_mutex_lock(&lock); }
-void dp_handle_fork_done(void) { pthread_mutex_unlock(&lock); }
+void dp_handle_fork_prepare(void) {
+    pthread_mutex_lock(&lock);
+}
+void dp_handle_fork_done(void) {
+    pthread_mutex_unlock(&lock);
+}

@@ -1,9 +1,9 @@
 /*
  * handle.h - opaque handles that can be checked without trusting them.
  *
- * A handle is the address of a 64-byte slot in a reserved range that is never unmapped. A slot has a magic word, the kind of
- * its object and a reference count; it is used again only after 1,024 other handles were destroyed, so that a stale
- * handle is recognised as destroyed in practice, and is never followed to freed memory in any case.
+ * A handle is the address of a 64-byte slot in a reserved range that is never unmapped. A slot has a magic word, the
+ * kind of its object and a reference count; it is used again only after 1,024 other handles were destroyed, so that a
+ * stale handle is recognised as destroyed in practice, and is never followed to freed memory in any case.
  */
 #ifndef DOPPEL_RUNTIME_HANDLE_H
 #define DOPPEL_RUNTIME_HANDLE_H
@@ -19,13 +19,13 @@ typedef enum dp_handle_kind {
 } dp_handle_kind;
 
 /*
- * A live handle for `object` with one reference, the owner's. destroy(object) runs when the last reference goes. NULL with a
- * sentence when there are too many handles (about a million).
+ * A live handle for `object` with one reference, the owner's. destroy(object) runs when the last reference goes. NULL
+ * with a sentence when there are too many handles (about a million).
  */
 void *dp_handle_create(dp_handle_kind kind, void *object, void (*destroy)(void *object));
 /*
- * Object of a live handle of that kind, with one more reference; NULL and a recorded DP_ERR_HANDLE otherwise. `argument`
- * is the vendor's name of the argument, for the sentence.
+ * Object of a live handle of that kind, with one more reference; NULL and a recorded DP_ERR_HANDLE otherwise.
+ * `argument` is the vendor's name of the argument, for the sentence.
  */
 void *dp_handle_acquire(void *handle, dp_handle_kind kind, const char *argument);
 /* One more reference to a handle of which the caller already holds one. */
@@ -34,8 +34,8 @@ void dp_handle_retain(void *handle);
 bool dp_handle_try_retain(void *handle);
 void dp_handle_release(void *handle);
 /*
- * Ends the handle: from now on it is refused as destroyed. The object lives until the last reference goes; the owner's is
- * given back here. False if another thread was faster.
+ * Ends the handle: from now on it is refused as destroyed. The object lives until the last reference goes; the owner's
+ * is given back here. False if another thread was faster.
  */
 bool dp_handle_close(void *handle);
 

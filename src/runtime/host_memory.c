@@ -49,7 +49,8 @@ dp_status dp_host_memory_alloc(size_t size_bytes, void **out_ptr) {
         base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) {
         dp_free(range);
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it", size_bytes);
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it",
+                       size_bytes);
     }
     *range = (host_range){.base = base, .size_bytes = size_bytes, .mapped_bytes = mapped};
     pthread_rwlock_wrlock(&lock);
@@ -92,7 +93,8 @@ dp_status dp_host_memory_free(void *ptr) {
 
 dp_status dp_host_memory_register(void *ptr, size_t size_bytes, void **out_device_ptr) {
     if (!ptr || size_bytes == 0)
-        return dp_fail(DP_ERR_ARGUMENT, "ptr is %p and size is %zu, but there must be memory to register", ptr, size_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "ptr is %p and size is %zu, but there must be memory to register", ptr,
+                       size_bytes);
     uint32_t device_id;
     dp_status status = dp_context_current_device(&device_id);
     if (status != DP_OK)
@@ -112,7 +114,8 @@ dp_status dp_host_memory_register(void *ptr, size_t size_bytes, void **out_devic
         dp_free(range);
         return status == DP_ERR_OUT_OF_MEMORY
                    ? status
-                   : dp_fail(DP_ERR_ADDRESS, "ptr (%p, %zu bytes) is registered already, or device memory", ptr, size_bytes);
+                   : dp_fail(DP_ERR_ADDRESS, "ptr (%p, %zu bytes) is registered already, or device memory", ptr,
+                             size_bytes);
     }
     if (out_device_ptr)
         *out_device_ptr = ptr;
@@ -148,8 +151,12 @@ dp_status dp_host_memory_device_pointer(void *ptr, void **out_device_ptr) {
     return status;
 }
 
-void dp_host_memory_fork_prepare(void) { pthread_rwlock_wrlock(&lock); }
-void dp_host_memory_fork_done(void) { pthread_rwlock_unlock(&lock); }
+void dp_host_memory_fork_prepare(void) {
+    pthread_rwlock_wrlock(&lock);
+}
+void dp_host_memory_fork_done(void) {
+    pthread_rwlock_unlock(&lock);
+}
 
 void dp_host_memory_fork_child(void) {
     /* a write lock belongs to a thread id, and the child's thread has another */

@@ -14,7 +14,7 @@ struct dp_stream;
 /* A launch or a dp_pool_for. The owner embeds it, sets join and destroy, and starts with references = 1. */
 typedef struct dp_job {
     struct dp_job *next, *previous; /* in the pool's list, under its lock */
-    _Atomic bool listed; /* changed under the lock; false again once nothing is left to take */
+    _Atomic bool listed;            /* changed under the lock; false again once nothing is left to take */
     _Atomic uint32_t references;
     /* Takes part until there is nothing left to take, then withdraws the job. */
     void (*join)(struct dp_job *job);

@@ -106,7 +106,9 @@ static dp_task_state run_launch(dp_task *task) {
     return last ? DP_TASK_DONE : DP_TASK_PENDING;
 }
 
-static void destroy_launch_task(dp_task *task) { dp_job_release(&(*(dp_launch **)task->payload)->job); }
+static void destroy_launch_task(dp_task *task) {
+    dp_job_release(&(*(dp_launch **)task->payload)->job);
+}
 
 static dp_status check_launch(const dp_kernel_info *info, uint32_t blocks, dp_kernel_entry entry, const void *args,
                               size_t args_bytes) {
@@ -116,17 +118,21 @@ static dp_status check_launch(const dp_kernel_info *info, uint32_t blocks, dp_ke
     if (!entry)
         return dp_fail(DP_ERR_ARGUMENT, "kernel %s has no entry function", name);
     if (blocks < 1 || blocks > DP_LAUNCH_BLOCKS_MAX)
-        return dp_fail(DP_ERR_ARGUMENT, "blockDim of kernel %s is %u, but must be 1 to %u", name, blocks, DP_LAUNCH_BLOCKS_MAX);
+        return dp_fail(DP_ERR_ARGUMENT, "blockDim of kernel %s is %u, but must be 1 to %u", name, blocks,
+                       DP_LAUNCH_BLOCKS_MAX);
     if (info->core_mix > DP_MIX_AIC_1_2)
-        return dp_fail(DP_ERR_ARGUMENT, "core mix of kernel %s is %u, but must be 0 to %d", name, info->core_mix, DP_MIX_AIC_1_2);
+        return dp_fail(DP_ERR_ARGUMENT, "core mix of kernel %s is %u, but must be 0 to %d", name, info->core_mix,
+                       DP_MIX_AIC_1_2);
     if (args_bytes && !args)
-        return dp_fail(DP_ERR_ARGUMENT, "args of kernel %s is NULL, but %zu bytes of arguments were announced", name, args_bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "args of kernel %s is NULL, but %zu bytes of arguments were announced", name,
+                       args_bytes);
     if (args_bytes > SIZE_MAX / 2)
         return dp_fail(DP_ERR_ARGUMENT, "argsSize of kernel %s is %zu, which is no size", name, args_bytes);
     const dp_chip *chip = dp_chip_current();
     if (info->dynamic_ub_bytes > chip->space_bytes[DP_SPACE_UB])
-        return dp_fail(DP_ERR_ARGUMENT, "kernel %s is launched with %u bytes of dynamic unified buffer, but a core of %s has %u",
-                       name, info->dynamic_ub_bytes, chip->name, chip->space_bytes[DP_SPACE_UB]);
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "kernel %s is launched with %u bytes of dynamic unified buffer, but a core of %s has %u", name,
+                       info->dynamic_ub_bytes, chip->name, chip->space_bytes[DP_SPACE_UB]);
     return DP_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * launch_state.h - a launch while it runs. For launch.c and seat.c only.
+ * launch_state.h - a launch while it runs. For launch.c, seat.c and fork.c only.
  */
 #ifndef DOPPEL_RUNTIME_LAUNCH_STATE_H
 #define DOPPEL_RUNTIME_LAUNCH_STATE_H
@@ -33,7 +33,7 @@ typedef struct dp_launch {
     pthread_mutex_t lock;
     dp_seat *parked_seats;
     dp_seat *_Atomic victim; /* the parked block that reports the deadlock */
-    bool explained;  /* error holds the first fault */
+    bool explained;          /* error holds the first fault */
     char error[DP_STREAM_ERROR_BYTES];
 
     _Alignas(64) uint8_t args[];
@@ -41,7 +41,11 @@ typedef struct dp_launch {
 
 /* Marks the launch; the first sentence stays. */
 void dp_launch_fail(dp_launch *launch, const char *sentence);
-/* Runs units on this thread until none is left to begin and all that were begun here have ended. True if the last unit of all ended here. */
+/* Runs units on this thread until none is left to begin and all that were begun here have ended. True if the last unit
+ * of all ended here. */
 bool dp_launch_take_part(dp_launch *launch);
+
+void dp_seat_fork_prepare(void);
+void dp_seat_fork_done(void);
 
 #endif

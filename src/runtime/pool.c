@@ -38,8 +38,8 @@ unsigned dp_pool_width(void) {
     char *end;
     long asked = text && *text ? strtol(text, &end, 10) : 0;
     if (text && *text && (*end || asked < 1 || asked > WORKERS_MAX)) {
-        dp_log("runtime", DP_LOG_ERROR, "DOPPEL_WORKERS is \"%s\", but must be 1 to %d; using the processor count", text,
-               WORKERS_MAX);
+        dp_log("runtime", DP_LOG_ERROR, "DOPPEL_WORKERS is \"%s\", but must be 1 to %d; using the processor count",
+               text, WORKERS_MAX);
         asked = 0;
     }
     known = asked ? (unsigned)asked : dp_cpu_count();
@@ -49,7 +49,9 @@ unsigned dp_pool_width(void) {
     return known;
 }
 
-static bool has_work(void) { return atomic_load(&pool.ready_count) > 0 || atomic_load(&pool.job_count) > 0; }
+static bool has_work(void) {
+    return atomic_load(&pool.ready_count) > 0 || atomic_load(&pool.job_count) > 0;
+}
 
 /* Called with the lock held. */
 static void unlink_ready(dp_stream *stream) {
@@ -176,7 +178,9 @@ static void start_workers(void) {
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-bool dp_pool_has_workers(void) { return atomic_load(&pool.workers) > 0; }
+bool dp_pool_has_workers(void) {
+    return atomic_load(&pool.workers) > 0;
+}
 
 void dp_pool_ready(dp_stream *stream) {
     unsigned p = stream->priority;
@@ -251,7 +255,8 @@ void dp_job_release(dp_job *job) {
         destroy(job);
 }
 
-/* dp_pool_for: pieces are taken by counting; the job lives on the caller's stack until all helpers have let go of it. */
+/* dp_pool_for: pieces are taken by counting; the job lives on the caller's stack until all helpers have let go of it.
+ */
 typedef struct range_job {
     dp_job job;
     size_t count, grain;
@@ -301,9 +306,13 @@ void dp_pool_for(size_t count, size_t grain, void (*fn)(void *context, size_t be
     }
 }
 
-void dp_pool_fork_prepare(void) { pthread_mutex_lock(&pool.lock); }
+void dp_pool_fork_prepare(void) {
+    pthread_mutex_lock(&pool.lock);
+}
 
-void dp_pool_fork_parent(void) { pthread_mutex_unlock(&pool.lock); }
+void dp_pool_fork_parent(void) {
+    pthread_mutex_unlock(&pool.lock);
+}
 
 /* The child has none of the parent's threads and none of its work. */
 void dp_pool_fork_child(void) {

@@ -1,8 +1,8 @@
 /*
  * seat.c - running the units of a launch on one thread.
  *
- * A seat is a fiber with a core. One seat runs unit after unit without a switch; only when a unit parks, the thread takes
- * another seat for the next unit and comes back when the parked one can go on. A seat never leaves its thread.
+ * A seat is a fiber with a core. One seat runs unit after unit without a switch; only when a unit parks, the thread
+ * takes another seat for the next unit and comes back when the parked one can go on. A seat never leaves its thread.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -28,13 +28,18 @@ struct dp_seat {
     dp_fiber *fiber;
     dp_core *core;
     dp_launch *launch;
-    const dp_wait *wait; /* while parked */
-    bool has_unit;       /* between block begin and block end */
-    bool deadlocked;     /* what park() returns, negated */
-    bool ended_last;     /* ended the last unit of the launch */
-    dp_seat *next;       /* in the thread's free or parked list */
+    const dp_wait *wait;                 /* while parked */
+    bool has_unit;                       /* between block begin and block end */
+    bool deadlocked;                     /* what park() returns, negated */
+    bool ended_last;                     /* ended the last unit of the launch */
+    dp_seat *next;                       /* in the thread's free or parked list */
     dp_seat *launch_next, **launch_link; /* in the launch's parked list */
+    dp_seat *all_next, **all_link;       /* in all_seats */
 };
+
+/* Every seat, so that those of threads a forked child does not have are still known to it (and to leak checkers). */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_seat *all_seats;
 
 static _Thread_local dp_seat *free_seats;
 static _Thread_local unsigned free_seat_count;
@@ -44,6 +49,13 @@ static pthread_key_t key;
 static void destroy_seat(dp_seat *seat) {
     if (!seat)
         return;
+    if (seat->all_link) {
+        pthread_mutex_lock(&all_lock);
+        *seat->all_link = seat->all_next;
+        if (seat->all_next)
+            seat->all_next->all_link = seat->all_link;
+        pthread_mutex_unlock(&all_lock);
+    }
     dp_fiber_destroy(seat->fiber);
     dp_core_destroy(seat->core);
     dp_free(seat);
@@ -59,7 +71,9 @@ static void thread_ends(void *unused) {
     free_seat_count = 0;
 }
 
-static void make_key(void) { pthread_key_create(&key, thread_ends); }
+static void make_key(void) {
+    pthread_key_create(&key, thread_ends);
+}
 
 static dp_seat *new_seat(void) {
     dp_seat *seat = dp_alloc(DP_MEM_DEVICE, sizeof *seat);
@@ -71,6 +85,13 @@ static dp_seat *new_seat(void) {
     seat->core = dp_core_create(dp_chip_current());
     if (!seat->core)
         goto fail;
+    pthread_mutex_lock(&all_lock);
+    seat->all_next = all_seats;
+    seat->all_link = &all_seats;
+    if (all_seats)
+        all_seats->all_link = &seat->all_next;
+    all_seats = seat;
+    pthread_mutex_unlock(&all_lock);
     pthread_once(&key_once, make_key);
     pthread_setspecific(key, seat); /* any value: only that thread_ends is called */
     return seat;
@@ -132,8 +153,8 @@ static void report_deadlock(dp_launch *launch) {
         if (seat->wait->describe)
             seat->wait->describe(seat->wait->context, text, sizeof text);
         int more = snprintf(report + used, sizeof report - (size_t)used, "  %s:%u: core %u: %s\n",
-                            seat->wait->loc.file ? seat->wait->loc.file : "?", seat->wait->loc.line, seat->core->core_index,
-                            text[0] ? text : "waits");
+                            seat->wait->loc.file ? seat->wait->loc.file : "?", seat->wait->loc.line,
+                            seat->core->core_index, text[0] ? text : "waits");
         if (more < 0 || (size_t)(used + more) > sizeof report - 64)
             break;
         used += more;
@@ -146,13 +167,14 @@ static void report_deadlock(dp_launch *launch) {
 }
 
 /*
- * Called by whoever parked or ended a unit when no unit runs and none is left to begin. The lock keeps parked blocks from
- * being resumed, so nothing can change what they wait for while they are asked.
+ * Called by whoever parked or ended a unit when no unit runs and none is left to begin. The lock keeps parked blocks
+ * from being resumed, so nothing can change what they wait for while they are asked.
  */
 static void look_for_deadlock(dp_launch *launch) {
     pthread_mutex_lock(&launch->lock);
     uint32_t parked = atomic_load(&launch->parked);
-    bool stuck = parked > 0 && parked == atomic_load(&launch->remaining) && !atomic_load(&launch->victim) && !atomic_load(&launch->failed);
+    bool stuck = parked > 0 && parked == atomic_load(&launch->remaining) && !atomic_load(&launch->victim) &&
+                 !atomic_load(&launch->failed);
     for (dp_seat *seat = launch->parked_seats; seat && stuck; seat = seat->launch_next)
         stuck = !seat->wait->ready(seat->wait->context);
     if (stuck) {
@@ -220,8 +242,8 @@ static void fault(dp_core *core, dp_loc loc, const char *sentence) {
     dp_seat *seat = core->host_state;
     char text[DP_STREAM_ERROR_BYTES];
     if (loc.line)
-        snprintf(text, sizeof text, "%s:%u: %s (block %u of %u)", loc.file ? loc.file : "?", loc.line, sentence, core->block_idx,
-                 core->block_num);
+        snprintf(text, sizeof text, "%s:%u: %s (block %u of %u)", loc.file ? loc.file : "?", loc.line, sentence,
+                 core->block_idx, core->block_num);
     else
         snprintf(text, sizeof text, "%s (block %u of %u)", sentence, core->block_idx, core->block_num);
     dp_launch_fail(seat->launch, text);
@@ -232,7 +254,7 @@ static const dp_core_host core_host = {.park = park, .abandon = abandon, .fault 
 /* The thread's part in one launch. */
 typedef struct part {
     dp_launch *launch;
-    dp_seat *parked; /* of this thread */
+    dp_seat *parked;  /* of this thread */
     dp_seat **cursor; /* where the next scan begins */
     bool ended_last;
 } part;
@@ -388,4 +410,11 @@ bool dp_launch_take_part(dp_launch *launch) {
     if (launch->units > 1)
         dp_pool_withdraw(&launch->job);
     return p.ended_last;
+}
+
+void dp_seat_fork_prepare(void) {
+    pthread_mutex_lock(&all_lock);
+}
+void dp_seat_fork_done(void) {
+    pthread_mutex_unlock(&all_lock);
 }

@@ -26,7 +26,8 @@ dp_status dp_stream_create(uint32_t priority, uint32_t flags, void **out_stream)
     if (!out_stream)
         return dp_fail(DP_ERR_ARGUMENT, "stream is NULL, but must point to where the new stream goes");
     if (priority >= DP_STREAM_PRIORITIES)
-        return dp_fail(DP_ERR_ARGUMENT, "priority is %u, but must be 0 (highest) to %d", priority, DP_STREAM_PRIORITIES - 1);
+        return dp_fail(DP_ERR_ARGUMENT, "priority is %u, but must be 0 (highest) to %d", priority,
+                       DP_STREAM_PRIORITIES - 1);
     dp_context *context = dp_context_acquire_current();
     if (!context)
         return DP_ERR_STATE;
@@ -44,8 +45,8 @@ dp_status dp_stream_destroy(void *handle, bool force) {
         return DP_ERR_HANDLE;
     dp_status status = DP_OK;
     if (stream->is_default)
-        status = dp_fail(DP_ERR_STATE, "stream %p is the default stream of a context; it ends with the context or device",
-                         handle);
+        status = dp_fail(DP_ERR_STATE,
+                         "stream %p is the default stream of a context; it ends with the context or device", handle);
     else if (stream == dp_stream_running())
         status = dp_fail(DP_ERR_STATE, "stream %p cannot be destroyed by one of its own tasks", handle);
     if (status == DP_OK) {

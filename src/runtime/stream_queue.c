@@ -18,7 +18,9 @@ static _Atomic uint64_t last_ticket;
 static _Atomic uint32_t last_stream_id;
 static _Thread_local dp_stream *running;
 
-dp_stream *dp_stream_running(void) { return running; }
+dp_stream *dp_stream_running(void) {
+    return running;
+}
 
 static void destroy_stream(void *object) {
     dp_stream *stream = object;
@@ -83,7 +85,9 @@ dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default
     return DP_OK;
 }
 
-void dp_stream_release(dp_stream *stream) { dp_handle_release(stream->self); }
+void dp_stream_release(dp_stream *stream) {
+    dp_handle_release(stream->self);
+}
 
 dp_task *dp_task_new(dp_stream *stream, const char *name, size_t payload_bytes) {
     pthread_mutex_lock(&stream->lock);
@@ -370,7 +374,8 @@ void dp_stream_drop_queued(dp_stream *stream) {
     }
     dp_task *head = stream->head;
     bool restart = mine && head;
-    bool stopped = !mine && head && atomic_load(&stream->state) == DP_STREAM_PENDING && head->cancel && head->cancel(head);
+    bool stopped =
+        !mine && head && atomic_load(&stream->state) == DP_STREAM_PENDING && head->cancel && head->cancel(head);
     pthread_mutex_unlock(&stream->lock);
     wake_sleepers(stream);
     if (restart)
@@ -422,7 +427,9 @@ uint64_t dp_stream_oldest_ticket(void) {
     return oldest;
 }
 
-uint64_t dp_stream_next_ticket(void) { return atomic_load(&last_ticket) + 1; }
+uint64_t dp_stream_next_ticket(void) {
+    return atomic_load(&last_ticket) + 1;
+}
 
 void dp_stream_fork_prepare(void) {
     pthread_mutex_lock(&list_lock);

@@ -1,8 +1,9 @@
 /*
  * stream_queue.h - inside of a stream: its tasks and who runs them. For the files of this folder only.
  *
- * A stream is idle, ready (in the pool's list), running (a thread is in dp_stream_drain) or pending (its first task goes on
- * elsewhere and will call dp_stream_task_done). Whoever holds it in one of the last three states owns one reference.
+ * A stream is idle, ready (in the pool's list), running (a thread is in dp_stream_drain) or pending (its first task
+ * goes on elsewhere and will call dp_stream_task_done). Whoever holds it in one of the last three states owns one
+ * reference.
  */
 #ifndef DOPPEL_RUNTIME_STREAM_QUEUE_H
 #define DOPPEL_RUNTIME_STREAM_QUEUE_H
@@ -34,17 +35,12 @@ struct dp_task {
     void (*destroy)(dp_task *task);
     /* Of a pending task: true if it was stopped and its dp_stream_task_done will not come. May be NULL: cannot. */
     bool (*cancel)(dp_task *task);
-    void *payload;       /* inline_bytes, or a block of its own */
+    void *payload;        /* inline_bytes, or a block of its own */
     bool even_after_stop; /* runs although the stream stopped after a failure */
     _Alignas(16) uint8_t inline_bytes[DP_TASK_INLINE_BYTES];
 };
 
-typedef enum dp_stream_state {
-    DP_STREAM_IDLE,
-    DP_STREAM_READY,
-    DP_STREAM_RUNNING,
-    DP_STREAM_PENDING
-} dp_stream_state;
+typedef enum dp_stream_state { DP_STREAM_IDLE, DP_STREAM_READY, DP_STREAM_RUNNING, DP_STREAM_PENDING } dp_stream_state;
 
 struct dp_stream {
     pthread_mutex_t lock;
@@ -62,13 +58,13 @@ struct dp_stream {
     _Atomic uint64_t oldest_ticket;        /* of the first unfinished task, UINT64_MAX when there is none */
     dp_futex progress;
     _Atomic uint64_t wake_at; /* smallest task number that a sleeping thread waits for */
-    dp_job *_Atomic launch; /* the running launch, for threads that wait; changed under lock */
+    dp_job *_Atomic launch;   /* the running launch, for threads that wait; changed under lock */
 
     dp_status status;
     _Atomic bool stopped; /* failed, and the failure mode is to stop */
     char error[DP_STREAM_ERROR_BYTES];
 
-    struct dp_subscriber *subscriber; /* see callback.c, under its lock */
+    struct dp_subscriber *subscriber;       /* see callback.c, under its lock */
     dp_stream *ready_next, *ready_previous; /* pool's list */
     dp_stream *next, *previous;             /* list of all streams */
 };
@@ -78,7 +74,8 @@ dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default
 /* Ends a stream that the user may no longer reach: closes the handle once nothing is queued or running. */
 void dp_stream_retire(dp_stream *stream, bool force);
 
-/* The stream behind a handle, or the current default stream for NULL, with one reference. NULL: status in *out_status. */
+/* The stream behind a handle, or the current default stream for NULL, with one reference. NULL: status in *out_status.
+ */
 dp_stream *dp_stream_acquire(void *handle, const char *argument, dp_status *out_status);
 void dp_stream_release(dp_stream *stream);
 
@@ -87,8 +84,9 @@ dp_task *dp_task_new(dp_stream *stream, const char *name, size_t payload_bytes);
 /* Throws away a task that was never appended; its destroy is not called. */
 void dp_task_discard(dp_task *task);
 /*
- * Queues the task; it belongs to the stream from now on, unless the call fails. Work of the context's default stream that
- * was queued before is waited for: clients leave NULL-stream work unsynchronised and go on in a stream of their own.
+ * Queues the task; it belongs to the stream from now on, unless the call fails. Work of the context's default stream
+ * that was queued before is waited for: clients leave NULL-stream work unsynchronised and go on in a stream of their
+ * own.
  */
 dp_status dp_stream_append(dp_stream *stream, dp_task *task);
 /* The same without that wait; never fails. */

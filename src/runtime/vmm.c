@@ -40,8 +40,8 @@ static reservation *reservations;
 static dp_status check_size(const char *argument, size_t size_bytes) {
     if (size_bytes && size_bytes % DP_VMM_GRANULARITY_BYTES == 0)
         return DP_OK;
-    return dp_fail(DP_ERR_ARGUMENT, "%s is %zu bytes, but must be a multiple of the granularity, %zu", argument, size_bytes,
-                   DP_VMM_GRANULARITY_BYTES);
+    return dp_fail(DP_ERR_ARGUMENT, "%s is %zu bytes, but must be a multiple of the granularity, %zu", argument,
+                   size_bytes, DP_VMM_GRANULARITY_BYTES);
 }
 
 /* Called with the lock held. */
@@ -73,7 +73,8 @@ dp_status dp_vmm_reserve(size_t size_bytes, size_t alignment, void *hint, void *
     if (alignment < DP_VMM_GRANULARITY_BYTES)
         alignment = DP_VMM_GRANULARITY_BYTES;
     if (size_bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4)
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes aligned to %zu, more than there are addresses", size_bytes, alignment);
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes aligned to %zu, more than there are addresses",
+                       size_bytes, alignment);
     reservation *r = dp_alloc(DP_MEM_RUNTIME, sizeof *r);
     uint8_t *raw = MAP_FAILED;
     if (r)
@@ -138,7 +139,8 @@ dp_status dp_vmm_create(int32_t device_id, size_t size_bytes, void **out_handle)
     physical *p = dp_alloc(DP_MEM_RUNTIME, sizeof *p);
     int file = p ? memfd_create("doppel device memory", MFD_CLOEXEC) : -1;
     if (file < 0 || ftruncate(file, (off_t)size_bytes) != 0) {
-        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it", size_bytes);
+        status =
+            dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and this machine has no more memory for it", size_bytes);
         goto fail;
     }
     *p = (physical){.device_id = (uint32_t)device_id, .file = file, .size_bytes = size_bytes};
@@ -168,17 +170,19 @@ dp_status dp_vmm_destroy(void *handle) {
 static dp_status map_locked(uint8_t *ptr, size_t size_bytes, size_t offset_bytes, physical *p, mapping *m) {
     reservation *r = find_reservation(ptr);
     if (!r || size_bytes > r->size_bytes - (size_t)(ptr - r->base))
-        return dp_fail(DP_ERR_ADDRESS, "virPtr (%p) and the %zu bytes behind it do not lie in one range of aclrtReserveMemAddress",
+        return dp_fail(DP_ERR_ADDRESS,
+                       "virPtr (%p) and the %zu bytes behind it do not lie in one range of aclrtReserveMemAddress",
                        (void *)ptr, size_bytes);
     if ((uintptr_t)ptr % DP_VMM_GRANULARITY_BYTES)
         return dp_fail(DP_ERR_ARGUMENT, "virPtr (%p) is not a multiple of the granularity, %zu", (void *)ptr,
                        DP_VMM_GRANULARITY_BYTES);
     for (mapping *other = r->mappings; other; other = other->next) {
         if (ptr < other->base + other->size_bytes && other->base < ptr + size_bytes)
-            return dp_fail(DP_ERR_ADDRESS, "virPtr (%p): memory is mapped at %p already; call aclrtUnmapMem first", (void *)ptr,
-                           (void *)other->base);
+            return dp_fail(DP_ERR_ADDRESS, "virPtr (%p): memory is mapped at %p already; call aclrtUnmapMem first",
+                           (void *)ptr, (void *)other->base);
     }
-    if (mmap(ptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, (off_t)offset_bytes) == MAP_FAILED)
+    if (mmap(ptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, (off_t)offset_bytes) ==
+        MAP_FAILED)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "size is %zu bytes, and they could not be mapped", size_bytes);
     dp_status status = dp_gm_add(ptr, size_bytes, p->device_id, NULL);
     if (status != DP_OK) {
@@ -198,9 +202,11 @@ dp_status dp_vmm_map(void *ptr, size_t size_bytes, size_t offset_bytes, void *ha
     if (!p)
         return DP_ERR_HANDLE;
     mapping *m = NULL;
-    if (offset_bytes % DP_VMM_GRANULARITY_BYTES || size_bytes > p->size_bytes || offset_bytes > p->size_bytes - size_bytes) {
-        status = dp_fail(DP_ERR_ARGUMENT, "offset is %zu and size %zu, but handle has %zu bytes and the granularity is %zu",
-                         offset_bytes, size_bytes, p->size_bytes, DP_VMM_GRANULARITY_BYTES);
+    if (offset_bytes % DP_VMM_GRANULARITY_BYTES || size_bytes > p->size_bytes ||
+        offset_bytes > p->size_bytes - size_bytes) {
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "offset is %zu and size %zu, but handle has %zu bytes and the granularity is %zu",
+                    offset_bytes, size_bytes, p->size_bytes, DP_VMM_GRANULARITY_BYTES);
         goto fail;
     }
     m = dp_alloc(DP_MEM_RUNTIME, sizeof *m);
@@ -243,5 +249,9 @@ dp_status dp_vmm_unmap(void *ptr) {
     return DP_OK;
 }
 
-void dp_vmm_fork_prepare(void) { pthread_mutex_lock(&lock); }
-void dp_vmm_fork_done(void) { pthread_mutex_unlock(&lock); }
+void dp_vmm_fork_prepare(void) {
+    pthread_mutex_lock(&lock);
+}
+void dp_vmm_fork_done(void) {
+    pthread_mutex_unlock(&lock);
+}

@@ -13,18 +13,24 @@
 #include "runtime/stream.h"
 #include "runtime/task.h"
 
-static void nothing(void *argument) { (void)argument; }
-static dp_status do_nothing(void *payload) { return (void)payload, DP_OK; }
-static void kernel(const void *args) { (void)args; }
+static void nothing(void *argument) {
+    (void)argument;
+}
+static dp_status do_nothing(void *payload) {
+    return (void)payload, DP_OK;
+}
+static void kernel(const void *args) {
+    (void)args;
+}
 
 static dp_status use(uint64_t thread_id) {
     void *context = NULL, *stream = NULL, *event = NULL, *ptr = NULL, *host = NULL, *range = NULL, *physical = NULL;
     char large[700] = {0};
     dp_kernel_info info = {.name = "empty", .core_mix = DP_MIX_AIC_1_2};
     dp_status status = dp_context_create(0, &context);
-#define STEP(call)                                                                                                             \
-    if (status == DP_OK)                                                                                                       \
-        status = (call)
+#define STEP(call)                                                                                                     \
+    if (status == DP_OK)                                                                                               \
+    status = (call)
     STEP(dp_stream_create(0, 0, &stream));
     STEP(dp_event_create(0, &event));
     STEP(dp_device_memory_alloc(3 << 20, &ptr));

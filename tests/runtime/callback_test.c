@@ -55,7 +55,9 @@ static void note(void *argument) {
 }
 
 static dp_status expect_ran(void *payload) {
-    return ran == *(uint32_t *)payload ? DP_OK : dp_fail(DP_ERR_INTERNAL, "%u callbacks ran, not %u", ran, *(uint32_t *)payload);
+    return ran == *(uint32_t *)payload
+               ? DP_OK
+               : dp_fail(DP_ERR_INTERNAL, "%u callbacks ran, not %u", ran, *(uint32_t *)payload);
 }
 
 static void callbacks_run_on_their_thread(void **state) {

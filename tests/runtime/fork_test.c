@@ -111,8 +111,8 @@ static void children_of_a_busy_parent(void **state) {
         pid_t child = fork();
         if (child == 0) {
             /* what was queued at the fork belongs to the parent */
-            if (dp_stream_synchronise(stuck, 5000) || dp_event_synchronise(event, 5000) || dp_event_query(event, &recorded) ||
-                recorded)
+            if (dp_stream_synchronise(stuck, 5000) || dp_event_synchronise(event, 5000) ||
+                dp_event_query(event, &recorded) || recorded)
                 _exit(20);
             _exit(use_everything());
         }

@@ -1,4 +1,5 @@
-/* Handles that are stale, of the wrong kind or invented; devices, contexts and threads. Two devices (DOPPEL_DEVICES=2). */
+/* Handles that are stale, of the wrong kind or invented; devices, contexts and threads. Two devices (DOPPEL_DEVICES=2).
+ */
 #include <pthread.h>
 
 #include "runtime/context.h"
@@ -21,7 +22,8 @@ static void wrong_handles_are_recognised(void **state) {
     assert_ok(dp_event_create(0, &event));
     assert_ok(dp_context_current(&context));
     char local[64] = {0};
-    void *invented[] = {(void *)1, (void *)-1, local, (char *)stream + 8, (char *)stream + ((size_t)60 << 20), malloc(64)};
+    void *invented[] = {(void *)1, (void *)-1, local, (char *)stream + 8, (char *)stream + ((size_t)60 << 20),
+                        malloc(64)};
     for (unsigned i = 0; i < sizeof invented / sizeof invented[0]; i++) {
         assert_refused(dp_stream_synchronise(invented[i], -1), DP_ERR_HANDLE, "never a handle; pass a stream");
         assert_refused(dp_event_synchronise(invented[i], -1), DP_ERR_HANDLE, "never a handle; pass an event");
@@ -52,7 +54,9 @@ static void wrong_handles_are_recognised(void **state) {
 static void *_Atomic shared;
 static _Atomic bool stop;
 
-static void ignore(void *argument) { (void)argument; }
+static void ignore(void *argument) {
+    (void)argument;
+}
 
 static void *use_shared(void *unused) {
     (void)unused;
@@ -193,9 +197,12 @@ static void threads_set_their_own_device(void **state) {
 int main(void) {
     setenv("DOPPEL_DEVICES", "2", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_handles_are_recognised),        cmocka_unit_test(destroying_races_with_use),
-        cmocka_unit_test(devices_are_checked),                 cmocka_unit_test(contexts_belong_to_threads),
-        cmocka_unit_test(default_streams_cannot_be_destroyed), cmocka_unit_test(threads_set_their_own_device),
+        cmocka_unit_test(wrong_handles_are_recognised),
+        cmocka_unit_test(destroying_races_with_use),
+        cmocka_unit_test(devices_are_checked),
+        cmocka_unit_test(contexts_belong_to_threads),
+        cmocka_unit_test(default_streams_cannot_be_destroyed),
+        cmocka_unit_test(threads_set_their_own_device),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -80,8 +80,8 @@ static void check_identity(const void *args) {
     bool cube = mix != DP_MIX_AIV && k == 0;
     bool right = core->block_idx == core->core_index / cores && core->block_num == core->launch->blocks &&
                  core->kind == (cube ? DP_CORE_AIC : DP_CORE_AIV) &&
-                 core->sub_block_idx == (cores == 3 && k == 2 ? 1u : 0u) && core->sub_block_num == (cores == 3 ? 2u : 1u) &&
-                 core->task_ration == (cores == 3 && !cube ? 2u : 1u);
+                 core->sub_block_idx == (cores == 3 && k == 2 ? 1u : 0u) &&
+                 core->sub_block_num == (cores == 3 ? 2u : 1u) && core->task_ration == (cores == 3 && !cube ? 2u : 1u);
     if (!right)
         atomic_fetch_add(a->wrong, 1);
     count_cores(args);
@@ -293,7 +293,8 @@ static void bad_launches_are_refused(void **state) {
     int x = 0;
     assert_refused(dp_launch_submit(NULL, 1, NULL, count_cores, NULL, 0), DP_ERR_ARGUMENT, "info is NULL");
     assert_refused(dp_launch_submit(&info, 1, NULL, NULL, NULL, 0), DP_ERR_ARGUMENT, "no entry");
-    assert_refused(dp_launch_submit(&info, 0, NULL, count_cores, NULL, 0), DP_ERR_ARGUMENT, "blockDim of kernel k is 0");
+    assert_refused(dp_launch_submit(&info, 0, NULL, count_cores, NULL, 0), DP_ERR_ARGUMENT,
+                   "blockDim of kernel k is 0");
     assert_refused(dp_launch_submit(&info, 65536, NULL, count_cores, NULL, 0), DP_ERR_ARGUMENT, "65536");
     assert_refused(dp_launch_submit(&info, 1, NULL, count_cores, NULL, 8), DP_ERR_ARGUMENT, "args of kernel k is NULL");
     assert_refused(dp_launch_submit(&info, 1, &x, count_cores, NULL, 0), DP_ERR_HANDLE, "never a handle");
@@ -339,10 +340,10 @@ static void ranges_are_covered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_core_runs_once),       cmocka_unit_test(cores_know_who_they_are),
-        cmocka_unit_test(all_blocks_meet),            cmocka_unit_test(a_chain_of_blocks_resolves),
-        cmocka_unit_test(a_deadlock_is_reported),     cmocka_unit_test(a_fault_ends_its_launch_only),
-        cmocka_unit_test(arguments_are_copied),       cmocka_unit_test(bad_launches_are_refused),
+        cmocka_unit_test(every_core_runs_once),   cmocka_unit_test(cores_know_who_they_are),
+        cmocka_unit_test(all_blocks_meet),        cmocka_unit_test(a_chain_of_blocks_resolves),
+        cmocka_unit_test(a_deadlock_is_reported), cmocka_unit_test(a_fault_ends_its_launch_only),
+        cmocka_unit_test(arguments_are_copied),   cmocka_unit_test(bad_launches_are_refused),
         cmocka_unit_test(ranges_are_covered),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

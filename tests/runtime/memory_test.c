@@ -90,7 +90,8 @@ static void misuse_is_explained(void **state) {
     void *h;
     assert_ok(dp_host_memory_alloc(100, &h));
     assert_refused(dp_device_memory_free(NULL), DP_ERR_ARGUMENT, "devPtr is NULL");
-    assert_refused(dp_device_memory_free(d + 64), DP_ERR_ADDRESS, "points 64 bytes into the 1024-byte device allocation");
+    assert_refused(dp_device_memory_free(d + 64), DP_ERR_ADDRESS,
+                   "points 64 bytes into the 1024-byte device allocation");
     assert_refused(dp_device_memory_free(host), DP_ERR_ADDRESS, "is not device memory (a host pointer?)");
     assert_refused(dp_device_memory_free(h), DP_ERR_ADDRESS, "is host memory (from aclrtMallocHost");
     assert_refused(dp_device_memory_free((void *)8), DP_ERR_ADDRESS, "is not device memory");
@@ -98,11 +99,11 @@ static void misuse_is_explained(void **state) {
     assert_refused(dp_host_memory_free(host), DP_ERR_ADDRESS, "is not an address that aclrtMallocHost gave");
     assert_refused(dp_host_memory_free(NULL), DP_ERR_ARGUMENT, "hostPtr is NULL");
 
-    assert_refused(dp_copy(d + 896, 4096, host, 4096, DP_COPY_HOST_TO_DEVICE), DP_ERR_ADDRESS,
-                   "dst (");
+    assert_refused(dp_copy(d + 896, 4096, host, 4096, DP_COPY_HOST_TO_DEVICE), DP_ERR_ADDRESS, "dst (");
     assert_int_equal(dp_copy(d + 896, 4096, host, 4096, DP_COPY_HOST_TO_DEVICE), DP_ERR_ADDRESS);
-    assert_non_null(strstr(dp_fail_message(),
-                           "4096 bytes starting 128 bytes before the end of a 1024-byte allocation go 3968 past its end"));
+    assert_non_null(
+        strstr(dp_fail_message(),
+               "4096 bytes starting 128 bytes before the end of a 1024-byte allocation go 3968 past its end"));
     assert_refused(dp_copy(host, 4096, d, 1025, DP_COPY_DEVICE_TO_HOST), DP_ERR_ADDRESS, "go 1 past its end");
     assert_refused(dp_copy(d, 100, host, 101, DP_COPY_HOST_TO_DEVICE), DP_ERR_ARGUMENT, "destMax");
     assert_refused(dp_copy(host, 100, host + 200, 100, DP_COPY_HOST_TO_DEVICE), DP_ERR_ADDRESS, "dst (");
@@ -119,7 +120,8 @@ static void misuse_is_explained(void **state) {
     assert_refused(dp_copy_2d(d, 100, host, 99, 100, 2, DP_COPY_HOST_TO_DEVICE), DP_ERR_ARGUMENT, "spitch is 99");
     assert_refused(dp_copy_2d(d, 100, host, 100, 100, 11, DP_COPY_HOST_TO_DEVICE), DP_ERR_ADDRESS, "1100 bytes");
     assert_refused(dp_copy_2d(d, 100, host, 100, 0, 1, DP_COPY_HOST_TO_DEVICE), DP_ERR_ARGUMENT, "width is 0");
-    assert_refused(dp_copy_2d(d, SIZE_MAX / 2, host, SIZE_MAX / 2, 8, 8, DP_COPY_HOST_TO_DEVICE), DP_ERR_ARGUMENT, "height");
+    assert_refused(dp_copy_2d(d, SIZE_MAX / 2, host, SIZE_MAX / 2, 8, 8, DP_COPY_HOST_TO_DEVICE), DP_ERR_ARGUMENT,
+                   "height");
 
     assert_ok(dp_device_memory_free(d));
     assert_refused(dp_device_memory_free(d), DP_ERR_ADDRESS, "freed before (1024 bytes at");

@@ -32,7 +32,9 @@ static inline void expect_refused(dp_status status, dp_status wanted, const char
 }
 #define assert_refused(call, wanted, words) expect_refused(call, wanted, words, #call, __LINE__)
 
-static inline void sleep_ms(unsigned ms) { nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL); }
+static inline void sleep_ms(unsigned ms) {
+    nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
+}
 
 static inline uint32_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

@@ -108,7 +108,8 @@ static void events_order_across_streams(void **state) {
         int s = (int)(next_random(&random) % STREAMS);
         if (r > 0)
             assert_ok(dp_event_wait(events[last], streams[s]));
-        assert_ok(dp_task_submit(streams[s], "advance", advance, NULL, &(cell){&value, r, r + 1, &wrong}, sizeof(cell)));
+        assert_ok(
+            dp_task_submit(streams[s], "advance", advance, NULL, &(cell){&value, r, r + 1, &wrong}, sizeof(cell)));
         assert_ok(dp_event_record(events[s], streams[s])); /* the same event again: earlier waits keep their record */
         last = s;
     }
@@ -212,7 +213,9 @@ static dp_status count_task(void *payload) {
     return DP_OK;
 }
 
-static void count_destroyed(void *payload) { atomic_fetch_add(*(_Atomic int **)payload, 1); }
+static void count_destroyed(void *payload) {
+    atomic_fetch_add(*(_Atomic int **)payload, 1);
+}
 
 static void an_error_stays_with_its_stream(void **state) {
     (void)state;
