@@ -112,6 +112,12 @@ static void collect(void *context, unsigned operand, unsigned mode, const void *
         state->runs = runs;
         state->run_room = room;
     }
+    const uint8_t *begin = addr;
+    if (!state->box[operand].begin || begin < state->box[operand].begin)
+        state->box[operand].begin = begin;
+    if (begin + bytes > state->box[operand].end)
+        state->box[operand].end = begin + bytes;
+    state->box[operand].mode |= (uint8_t)mode;
     state->runs[state->run_count++] =
         (dp_check_run){addr, bytes, (uint8_t)operand, (uint8_t)mode, state->insn->operand[operand].space};
 }
@@ -138,6 +144,7 @@ static void check_freed(dp_check_core *state) {
 
 static void check_accesses(dp_check_core *state) {
     state->run_count = 0;
+    memset(state->box, 0, sizeof state->box);
     dp_insn_visit(state->core, state->insn, collect, state);
     dp_check_local_accesses(state, false);
     dp_check_local_accesses(state, true);

@@ -258,9 +258,23 @@ static void check_atomic(dp_check_core *state) {
     }
 }
 
+/* True when nothing is missing even between the runs of an operand: most tensors are whole. */
+static bool box_is_whole(dp_check_core *state, unsigned k) {
+    const uint8_t *first;
+    uint32_t origin;
+    unsigned space = state->insn->operand[k].space;
+    if (space == DP_SPACE_GM || !state->box[k].begin)
+        return false;
+    size_t bytes = (size_t)(state->box[k].end - state->box[k].begin);
+    uint32_t offset;
+    return local_shadow(state, space, state->box[k].begin, bytes, &offset) &&
+           !missing_in(state, space, state->box[k].begin, bytes, &first, &origin);
+}
+
 static void set_written(dp_check_core *state) {
+    bool whole = state->run_count > 4 && box_is_whole(state, 0);
     for (uint32_t i = 0; i < state->run_count; i++) {
-        if (state->runs[i].mode & 2)
+        if ((state->runs[i].mode & 2) && !(whole && state->runs[i].operand == 0))
             set_data(state, state->runs[i].space, state->runs[i].addr, state->runs[i].bytes);
     }
 }
@@ -272,9 +286,12 @@ void dp_check_data(dp_check_core *state) {
     uint32_t origin = 0;
     size_t missing = 0;
     check_atomic(state);
+    bool whole[4] = {false};
+    for (unsigned k = 0; k < 4 && state->run_count > 4; k++)
+        whole[k] = (state->box[k].mode & 1) && box_is_whole(state, k);
     for (uint32_t i = 0; i < state->run_count && !bad; i++) {
         const dp_check_run *run = &state->runs[i];
-        if (!(run->mode & 1))
+        if (!(run->mode & 1) || whole[run->operand])
             continue;
         missing = missing_in(state, run->space, run->addr, run->bytes, &first, &origin);
         if (missing)
@@ -320,6 +337,8 @@ static uint32_t next_run(const dp_check_core *state, uint32_t from, unsigned k) 
 
 /* Bytes operand k shares with the destination, the first such piece. Runs of an operand come in rising order. */
 static size_t shared_bytes(const dp_check_core *state, unsigned k, const uint8_t **out_begin) {
+    if (state->box[0].end <= state->box[k].begin || state->box[k].end <= state->box[0].begin)
+        return 0;
     uint32_t i = next_run(state, 0, 0), j = next_run(state, 0, k);
     while (i < state->run_count && j < state->run_count) {
         const dp_check_run *w = &state->runs[i], *r = &state->runs[j];

@@ -95,12 +95,15 @@ void dp_check_local_accesses(dp_check_core *state, bool write) {
         .context = state,
     };
     lanes pending = {0};
+    dp_shadow *shadow = NULL;
+    unsigned shadow_space = DP_SPACE_NONE;
     for (uint32_t i = 0; i < state->run_count; i++) {
         const dp_check_run *run = &state->runs[i];
         if (run->space <= DP_SPACE_GM || run->space >= DP_SPACE_COUNT || !(run->mode & (write ? 2 : 1)))
             continue;
         const dp_core_memory *memory = &state->core->memory[run->space];
-        dp_shadow *shadow = dp_check_shadow(state, run->space);
+        if (run->space != shadow_space)
+            shadow = dp_check_shadow(state, shadow_space = run->space);
         size_t offset = (size_t)(run->addr - memory->base);
         if (!shadow || run->addr < memory->base || offset > memory->size_bytes || run->bytes > memory->size_bytes - offset)
             continue; /* outside: the executor faults */

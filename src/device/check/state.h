@@ -59,6 +59,10 @@ struct dp_check_core {
     dp_spans spans;
     dp_check_run *runs;
     uint32_t run_count, run_room;
+    struct {
+        const uint8_t *begin, *end; /* of all runs of the operand; NULL: none */
+        uint8_t mode;               /* of any of them */
+    } box[4];
     uint32_t epoch;
     /* explicit settings that are still in force: their places */
     uint32_t mask_site, mode_site, atomic_site;
