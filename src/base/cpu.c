@@ -14,6 +14,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static dp_isa best = DP_ISA_GENERIC, chosen = DP_ISA_GENERIC;
+static unsigned features;
 
 static dp_isa probe(void) {
 #if defined(__x86_64__)
@@ -31,8 +32,23 @@ static dp_isa probe(void) {
 #endif
 }
 
+static unsigned probe_features(void) {
+    unsigned found = 0;
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 11))
+        found |= DP_CPU_AVX512_VNNI;
+    if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1u << 5))
+        found |= DP_CPU_AVX512_BF16;
+    if ((found & DP_CPU_AVX512_BF16) && __builtin_cpu_is("amd"))
+        found |= DP_CPU_BF16_FAST;
+#endif
+    return found;
+}
+
 static void detect(void) {
     best = chosen = probe();
+    features = best >= DP_ISA_AVX512 ? probe_features() : 0;
     const char *wish = getenv("DOPPEL_ISA");
     if (!wish || !*wish)
         return;
@@ -57,6 +73,11 @@ dp_isa dp_cpu_isa(void) {
 dp_isa dp_cpu_best_isa(void) {
     pthread_once(&once, detect);
     return best;
+}
+
+unsigned dp_cpu_features(void) {
+    pthread_once(&once, detect);
+    return chosen >= DP_ISA_AVX512 ? features : 0;
 }
 
 const char *dp_isa_name(dp_isa isa) {

@@ -1,0 +1,473 @@
+/*
+ * decode.c - products of few rows (up to 8) with a large B: every weight is read once, converted in registers, and used for
+ * all rows. Three ways, by how B lies: columns contiguous (dot products), rows contiguous (rows added up), packed panels.
+ */
+#include "math/gemm/rung.h"
+#include "math/vec.h"
+
+#define STRIDE DP_GEMM_DECODE_COLUMNS
+#define UNROLL _Pragma("GCC unroll 8")
+enum { AHEAD_BYTES = 1024, NIBBLE_CHUNK = 8 * DP_LANES };
+
+DP_INLINE float sum_lanes(vf x) {
+    float lane[DP_LANES], sum[8] = {0};
+    vf_store_f32(lane, 0, x);
+    for (size_t i = 0; i < DP_LANES; i++)
+        sum[i % 8] += lane[i];
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+/* The loops below are written once over the element type, a constant after inlining. */
+DP_INLINE vf load(const void *p, dp_dtype t, size_t i) {
+    switch (t) {
+    case DP_F32: return vf_load_f32(p, i);
+    case DP_F16: return vf_load_f16(p, i);
+    case DP_BF16: return vf_load_bf16(p, i);
+    default: return vf_from_vi(vi_load_i8(p, i));
+    }
+}
+DP_INLINE vf load_n(const void *p, dp_dtype t, size_t i, size_t n) {
+    switch (t) {
+    case DP_F32: return vf_load_f32_n(p, i, n);
+    case DP_F16: return vf_load_f16_n(p, i, n);
+    case DP_BF16: return vf_load_bf16_n(p, i, n);
+    default: return vf_from_vi(vi_load_i8_n(p, i, n));
+    }
+}
+DP_INLINE size_t size_of(dp_dtype t) { return t == DP_F32 ? 4 : t == DP_I8 ? 1 : 2; }
+
+static float scalar_at(const void *p, dp_dtype t, ptrdiff_t i) {
+    return t == DP_F32   ? ((const float *)p)[i]
+           : t == DP_F16 ? dp_f32_from_f16(((const uint16_t *)p)[i])
+                         : dp_f32_from_bf16(((const uint16_t *)p)[i]);
+}
+
+static const char *b_at(const dp_gemm_matrix *b, size_t k, size_t j) {
+    ptrdiff_t at = (ptrdiff_t)k * b->row_stride + (ptrdiff_t)j * b->column_stride;
+    return (const char *)b->data + (b->dtype == DP_I4 ? at / 2 : at * (ptrdiff_t)size_of(b->dtype));
+}
+
+/* ---- rows of A ---- */
+
+/* The order the nibble loop meets them in: of 8 elements a lane, the first of every lane, then the second ... */
+static void spread_for_nibbles(float *row, size_t k) {
+    float chunk[NIBBLE_CHUNK];
+    for (size_t c = 0; c < k; c += NIBBLE_CHUNK) {
+        memcpy(chunk, row + c, sizeof chunk);
+        for (size_t i = 0; i < NIBBLE_CHUNK; i++)
+            row[c + i % 8 * DP_LANES + i / 8] = chunk[i];
+    }
+}
+
+void DP_RUNG(dp_gemm_decode_rows)(const dp_gemm_plan *plan, float *rows) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
+    const size_t group_size = p->quant.group_size ? p->quant.group_size : p->k;
+    dp_gemm_view v = {.data = p->a.data, .dtype = p->a.dtype, .k_stride = p->a.column_stride, .other_stride = p->a.row_stride};
+    DP_RUNG(dp_gemm_pack_rows)(DP_GEMM_F32, &v, p->m, p->k, (uint32_t *)rows, stride);
+    for (size_t i = 0; i < p->m; i++) {
+        float *row = rows + i * stride;
+        memset(row + p->k, 0, (stride - p->k) * sizeof *row);
+        for (size_t g = 0; g < groups; g++) {
+            float sum = 0;
+            for (size_t k = g * group_size; k < p->k && k < (g + 1) * group_size; k++)
+                sum += row[k];
+            rows[p->m * stride + i * groups + g] = sum;
+        }
+        if (p->b.dtype == DP_I4 && plan->decode == DP_GEMM_DECODE_DOT)
+            spread_for_nibbles(row, p->k);
+    }
+}
+
+/* ---- columns contiguous: dot products, several columns at once so that a load of x serves them all ---- */
+
+/* out[r * out_stride + c] = dot of x row r and column c, over n elements */
+DP_INLINE void dot(const dp_dtype t, const size_t rows, const size_t columns, const float *x, size_t x_stride, const char *const *b,
+                   size_t n, float *out, size_t out_stride) {
+    vf sum[8][4];
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++) sum[r][c] = vf_set(0);
+    size_t k = 0;
+    for (; k + DP_LANES <= n; k += DP_LANES) {
+        vf w[4];
+        UNROLL for (size_t c = 0; c < columns; c++) {
+            w[c] = load(b[c], t, k);
+            __builtin_prefetch(b[c] + k * size_of(t) + AHEAD_BYTES);
+        }
+        UNROLL for (size_t r = 0; r < rows; r++) {
+            vf y = vf_load_f32(x + r * x_stride, k);
+            UNROLL for (size_t c = 0; c < columns; c++) sum[r][c] = vf_fma(w[c], y, sum[r][c]);
+        }
+    }
+    if (k < n) /* x is padded with zeros */
+        UNROLL for (size_t c = 0; c < columns; c++) {
+            vf w = load_n(b[c], t, k, n - k);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[r][c] = vf_fma(w, vf_load_f32(x + r * x_stride, k), sum[r][c]);
+        }
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++)
+        out[r * out_stride + c] = sum_lanes(sum[r][c]);
+}
+
+typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, size_t n, float *out, size_t out_stride);
+#define DOT(type, rows, columns)                                                                                       \
+    static void dot_##type##_##rows##x##columns(const float *x, size_t x_stride, const char *const *b, size_t n,       \
+                                                float *out, size_t out_stride) {                                       \
+        dot(DP_##type, rows, columns, x, x_stride, b, n, out, out_stride);                                             \
+    }
+#define DOTS(type)                                                                                                     \
+    DOT(type, 1, 1) DOT(type, 1, 4) DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1) DOT(type, 4, 4)                     \
+    static const dot_fn dots_##type[3][2] = {{dot_##type##_1x1, dot_##type##_1x4},                                     \
+                                             {dot_##type##_2x1, dot_##type##_2x4},                                     \
+                                             {dot_##type##_4x1, dot_##type##_4x4}};
+DOTS(F32)
+DOTS(F16)
+DOTS(BF16)
+DOTS(I8)
+
+static const dot_fn *dots_of(dp_dtype t, size_t rows) {
+    const dot_fn(*table)[2] = t == DP_F32 ? dots_F32 : t == DP_F16 ? dots_F16 : t == DP_BF16 ? dots_BF16 : dots_I8;
+    return table[rows == 4 ? 2 : rows - 1];
+}
+
+static size_t rows_at_once(size_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }
+
+static void decode_dot(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t stride = dp_gemm_decode_stride(p->k);
+    for (size_t c = 0; c < columns;) {
+        size_t wide = columns - c >= 4 ? 4 : 1;
+        const char *b[4];
+        for (size_t t = 0; t < wide; t++)
+            b[t] = b_at(&p->b, 0, j + c + t);
+        for (size_t r = 0, count; r < p->m; r += count) {
+            count = rows_at_once(p->m - r);
+            dots_of(p->b.dtype, count)[wide == 4](rows + r * stride, stride, b, p->k, sums + r * STRIDE + c, STRIDE);
+        }
+        c += wide;
+    }
+}
+
+/* int8 with scales: sum over groups of scale * (dot + offset * sum of x) */
+static void decode_dot_int8(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_quant *q = &p->quant;
+    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
+    const size_t group_size = q->group_size ? q->group_size : p->k;
+    const float *x_sums = rows + p->m * stride;
+    for (size_t c = 0, wide; c < columns; c += wide) {
+        wide = columns - c >= 4 ? 4 : 1;
+        float total[DP_GEMM_DECODE_ROWS][4] = {{0}}, part[4][4];
+        for (size_t k = 0, g = 0; k < p->k; k += group_size, g++) {
+            size_t n = p->k - k < group_size ? p->k - k : group_size;
+            const char *b[4];
+            float scale[4], offset[4] = {0};
+            for (size_t t = 0; t < wide; t++) {
+                ptrdiff_t at = (ptrdiff_t)g * q->group_stride + (ptrdiff_t)(j + c + t) * q->column_stride;
+                b[t] = b_at(&p->b, k, j + c + t);
+                scale[t] = scalar_at(q->scale, q->dtype, at);
+                if (q->offset)
+                    offset[t] = scalar_at(q->offset, q->dtype, at);
+            }
+            for (size_t r = 0, count; r < p->m; r += count) {
+                count = rows_at_once(p->m - r);
+                dots_I8[count == 4 ? 2 : count - 1][wide == 4](rows + r * stride + k, stride, b, n, part[0], 4);
+                for (size_t i = 0; i < count; i++)
+                    for (size_t t = 0; t < wide; t++)
+                        total[r + i][t] += scale[t] * (groups ? part[i][t] + offset[t] * x_sums[(r + i) * groups + g] : part[i][t]);
+            }
+        }
+        for (size_t r = 0; r < p->m; r++)
+            memcpy(sums + r * STRIDE + c, total[r], wide * sizeof(float));
+    }
+}
+
+/* Element t of the 8 int4 of every lane, as floats. */
+DP_INLINE vf nibble(vi v, const size_t t) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+    return _mm512_permutexvar_ps(_mm512_srli_epi32((__m512i)v, (unsigned)(4 * t)), values); /* the low 4 bits pick */
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    return vf_from_vi((v << (int)(28 - 4 * t)) >> 28);
+#else
+    return (float)((int32_t)((uint32_t)v << (28 - 4 * t)) >> 28);
+#endif
+}
+
+/* The scale of every lane of a chunk: lane l holds elements 8 l .. 8 l + 7 of it; a group is a power of two of at least 32. */
+DP_INLINE vf lane_scales(const float *scale, size_t group_size) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    const vi first = {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120};
+    return _mm512_permutexvar_ps((__m512i)(first >> __builtin_ctzl(group_size)), _mm512_loadu_ps(scale));
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    const vi first = {0, 8, 16, 24, 32, 40, 48, 56};
+    return _mm256_permutevar8x32_ps(_mm256_loadu_ps(scale), (__m256i)(first >> __builtin_ctzl(group_size)));
+#else
+    (void)group_size;
+    return *scale;
+#endif
+}
+
+/* n elements of one column of int4, n < NIBBLE_RUN; scale holds one float per group, and room for a vector after the last */
+enum { NIBBLE_RUN = 8192 };
+DP_INLINE void dot_nibbles(const size_t rows, const float *x, size_t x_stride, const uint8_t *b, size_t n, const float *scale,
+                           size_t group_size, float *out) {
+    vf total[4];
+    UNROLL for (size_t r = 0; r < rows; r++) total[r] = vf_set(0);
+    for (size_t c = 0; c < n; c += NIBBLE_CHUNK) {
+        vi v;
+        if (c + NIBBLE_CHUNK <= n) {
+            memcpy(&v, b + c / 2, sizeof v);
+        } else {
+            uint8_t room[sizeof v] = {0};
+            memcpy(room, b + c / 2, (n - c + 1) / 2);
+            memcpy(&v, room, sizeof v);
+        }
+        __builtin_prefetch(b + c / 2 + AHEAD_BYTES);
+        vf sum[4];
+        UNROLL for (size_t r = 0; r < rows; r++) sum[r] = vf_set(0);
+        UNROLL for (size_t t = 0; t < 8; t++) {
+            vf w = nibble(v, t);
+            UNROLL for (size_t r = 0; r < rows; r++)
+                sum[r] = vf_fma(w, vf_load_f32(x + r * x_stride, c + t * DP_LANES), sum[r]);
+        }
+        vf s = lane_scales(scale + c / group_size, group_size);
+        UNROLL for (size_t r = 0; r < rows; r++) total[r] = vf_fma(sum[r], s, total[r]);
+    }
+    UNROLL for (size_t r = 0; r < rows; r++) out[r * STRIDE] += sum_lanes(total[r]);
+}
+
+static void dot_nibbles_1(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
+    dot_nibbles(1, x, s, b, n, scale, g, out);
+}
+static void dot_nibbles_2(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
+    dot_nibbles(2, x, s, b, n, scale, g, out);
+}
+static void dot_nibbles_4(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
+    dot_nibbles(4, x, s, b, n, scale, g, out);
+}
+
+static void scales_to_f32(const dp_gemm_quant *q, const void *table, size_t group, size_t j, size_t n, float *out) {
+    ptrdiff_t at = (ptrdiff_t)group * q->group_stride + (ptrdiff_t)j * q->column_stride;
+    if (q->group_stride == 1)
+        DP_RUNG(dp_gemm_widen)(out, (const char *)table + at * (ptrdiff_t)size_of(q->dtype), q->dtype, n);
+    else
+        for (size_t g = 0; g < n; g++)
+            out[g] = scalar_at(table, q->dtype, at + (ptrdiff_t)g * q->group_stride);
+}
+
+static void decode_dot_int4(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_quant *q = &p->quant;
+    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
+    const size_t group_size = q->group_size ? q->group_size : (size_t)1 << 40;
+    const float *x_sums = rows + p->m * stride;
+    float scale[NIBBLE_RUN / 32 + DP_LANES] = {0}, offset[NIBBLE_RUN / 32];
+    for (size_t c = 0; c < columns; c++) {
+        for (size_t r = 0; r < p->m; r++)
+            sums[r * STRIDE + c] = 0;
+        for (size_t k = 0; k < p->k; k += NIBBLE_RUN) {
+            size_t n = p->k - k < NIBBLE_RUN ? p->k - k : NIBBLE_RUN, first = k / group_size;
+            size_t count = (k + n - 1) / group_size - first + 1;
+            const uint8_t *b = (const uint8_t *)b_at(&p->b, k, j + c);
+            scales_to_f32(q, q->scale, first, j + c, count, scale);
+            for (size_t r = 0, at_once; r < p->m; r += at_once) {
+                at_once = rows_at_once(p->m - r);
+                (at_once == 4 ? dot_nibbles_4 : at_once == 2 ? dot_nibbles_2 : dot_nibbles_1)(
+                    rows + r * stride + k, stride, b, n, scale, group_size, sums + r * STRIDE + c);
+            }
+            if (!groups || (group_size > NIBBLE_RUN && k % group_size)) /* a group that goes on has had its offset */
+                continue;
+            scales_to_f32(q, q->offset, first, j + c, count, offset);
+            for (size_t r = 0; r < p->m; r++)
+                for (size_t g = 0; g < count; g++)
+                    sums[r * STRIDE + c] += scale[g] * offset[g] * x_sums[r * groups + first + g];
+        }
+    }
+}
+
+/* ---- rows contiguous: several rows of B, times their x, are added to the row of sums ---- */
+
+/* sums[r] += x[r][0 .. count) * rows of B, b_stride bytes apart */
+DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, const float *x, size_t x_stride, const char *b,
+                    ptrdiff_t b_stride, size_t n, float *sums) {
+    vf y[4][4];
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] = vf_set(x[r * x_stride + k]);
+    size_t c = 0;
+    for (; c + DP_LANES <= n; c += DP_LANES) {
+        vf w[4];
+        UNROLL for (size_t k = 0; k < count; k++) {
+            const char *row = b + (ptrdiff_t)k * b_stride;
+            w[k] = load(row, t, c);
+            __builtin_prefetch(row + (ptrdiff_t)count * b_stride + c * size_of(t));
+        }
+        UNROLL for (size_t r = 0; r < rows; r++) {
+            vf sum = vf_load_f32(sums + r * STRIDE, c);
+            UNROLL for (size_t k = 0; k < count; k++) sum = vf_fma(w[k], y[r][k], sum);
+            vf_store_f32(sums + r * STRIDE, c, sum);
+        }
+    }
+    if (c < n)
+        UNROLL for (size_t r = 0; r < rows; r++) {
+            vf sum = vf_load_f32_n(sums + r * STRIDE, c, n - c);
+            UNROLL for (size_t k = 0; k < count; k++)
+                sum = vf_fma(load_n(b + (ptrdiff_t)k * b_stride, t, c, n - c), y[r][k], sum);
+            vf_store_f32_n(sums + r * STRIDE, c, n - c, sum);
+        }
+}
+
+typedef void (*axpy_fn)(const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride, size_t n, float *sums);
+#define AXPY(type, rows, count)                                                                                        \
+    static void axpy_##type##_##rows##x##count(const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride,     \
+                                               size_t n, float *sums) {                                                \
+        axpy(DP_##type, rows, count, x, x_stride, b, b_stride, n, sums);                                               \
+    }
+#define AXPYS(type)                                                                                                    \
+    AXPY(type, 1, 1) AXPY(type, 1, 4) AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1) AXPY(type, 4, 4)               \
+    static const axpy_fn axpys_##type[3][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},                                 \
+                                               {axpy_##type##_2x1, axpy_##type##_2x4},                                 \
+                                               {axpy_##type##_4x1, axpy_##type##_4x4}};
+AXPYS(F32)
+AXPYS(F16)
+AXPYS(BF16)
+AXPYS(I8)
+
+static void axpy_rows(dp_dtype t, size_t m, size_t count, const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride,
+                      size_t n, float *sums) {
+    const axpy_fn(*table)[2] = t == DP_F32 ? axpys_F32 : t == DP_F16 ? axpys_F16 : t == DP_BF16 ? axpys_BF16 : axpys_I8;
+    for (size_t r = 0, at_once; r < m; r += at_once) {
+        at_once = rows_at_once(m - r);
+        table[at_once == 4 ? 2 : at_once - 1][count == 4](x + r * x_stride, x_stride, b, b_stride, n, sums + r * STRIDE);
+    }
+}
+
+static void decode_axpy(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t stride = dp_gemm_decode_stride(p->k);
+    for (size_t r = 0; r < p->m; r++)
+        memset(sums + r * STRIDE, 0, columns * sizeof *sums);
+    for (size_t k = 0, count; k < p->k; k += count) {
+        count = p->k - k >= 4 ? 4 : 1;
+        axpy_rows(p->b.dtype, p->m, count, rows + k, stride, b_at(&p->b, k, j), p->b.row_stride * (ptrdiff_t)size_of(p->b.dtype),
+                  columns, sums);
+    }
+}
+
+static void unpack_row(const uint8_t *src, size_t n, int8_t *dst) {
+    for (size_t i = 0; i < n / 2; i++) {
+        dst[2 * i] = (int8_t)((int8_t)(uint8_t)(src[i] << 4) >> 4);
+        dst[2 * i + 1] = (int8_t)((int8_t)src[i] >> 4);
+    }
+    if (n % 2)
+        dst[n - 1] = (int8_t)((int8_t)(uint8_t)(src[n / 2] << 4) >> 4);
+}
+
+/* With scales: the unscaled sums of a group first, in part, then sums += scale * (part + offset * sum of x). */
+static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_quant *q = &p->quant;
+    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
+    const size_t group_size = q->group_size ? q->group_size : p->k;
+    const float *x_sums = rows + p->m * stride;
+    enum { WIDE = 128 };
+    float part[DP_GEMM_DECODE_ROWS * STRIDE];
+    int8_t bytes[4][STRIDE];
+    for (size_t r = 0; r < p->m; r++)
+        memset(sums + r * STRIDE, 0, columns * sizeof *sums);
+    for (size_t first = 0, g = 0; first < p->k; first += group_size, g++) {
+        size_t last = p->k - first < group_size ? p->k : first + group_size;
+        for (size_t r = 0; r < p->m; r++)
+            memset(part + r * STRIDE, 0, columns * sizeof *part);
+        for (size_t k = first, count; k < last; k += count) {
+            count = last - k >= 4 ? 4 : 1;
+            const char *b = b_at(&p->b, k, j);
+            ptrdiff_t b_stride = p->b.row_stride;
+            if (p->b.dtype == DP_I4) {
+                for (size_t t = 0; t < count; t++)
+                    unpack_row((const uint8_t *)b_at(&p->b, k + t, j), columns, bytes[t]);
+                b = (const char *)bytes[0];
+                b_stride = STRIDE;
+            }
+            axpy_rows(DP_I8, p->m, count, rows + k, stride, b, b_stride, columns, part);
+        }
+        for (size_t c = 0; c < columns; c += WIDE) {
+            float scale[WIDE], offset[WIDE] = {0};
+            size_t n = columns - c < WIDE ? columns - c : WIDE;
+            for (size_t t = 0; t < n; t++) {
+                ptrdiff_t at = (ptrdiff_t)g * q->group_stride + (ptrdiff_t)(j + c + t) * q->column_stride;
+                scale[t] = scalar_at(q->scale, q->dtype, at);
+                if (groups)
+                    offset[t] = scalar_at(q->offset, q->dtype, at);
+            }
+            for (size_t r = 0; r < p->m; r++) {
+                float x_sum = groups ? x_sums[r * groups + g] : 0, *to = sums + r * STRIDE + c, *from = part + r * STRIDE + c;
+                for (size_t t = 0; t < n; t++)
+                    to[t] += scale[t] * (from[t] + offset[t] * x_sum);
+            }
+        }
+    }
+}
+
+/* ---- packed panels ---- */
+
+enum { PANEL_VECTORS = DP_LANES > 1 ? 2 : 8 };
+
+DP_INLINE void panel(const dp_dtype t, const size_t rows, const float *x, size_t x_stride, const char *b, size_t n, float *sums) {
+    const size_t width = PANEL_VECTORS * DP_LANES;
+    vf sum[2][4][PANEL_VECTORS]; /* even and odd k: enough independent sums for one row, too */
+    UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++)
+        sum[h][r][v] = vf_set(0);
+    size_t k = 0;
+    for (; k + 2 <= n; k += 2)
+        UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
+            vf w = load(b, t, (k + h) * width + v * DP_LANES);
+            __builtin_prefetch(b + ((k + h) * width + v * DP_LANES) * size_of(t) + AHEAD_BYTES);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] = vf_fma(w, vf_set(x[r * x_stride + k + h]), sum[h][r][v]);
+        }
+    if (k < n)
+        UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
+            vf w = load(b, t, k * width + v * DP_LANES);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[0][r][v] = vf_fma(w, vf_set(x[r * x_stride + k]), sum[0][r][v]);
+        }
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
+        float *at = sums + r * STRIDE + v * DP_LANES;
+        vf_store_f32(at, 0, vf_load_f32(at, 0) + (sum[0][r][v] + sum[1][r][v]));
+    }
+}
+
+typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t n, float *sums);
+#define PANEL(type, rows)                                                                                              \
+    static void panel_##type##_##rows(const float *x, size_t x_stride, const char *b, size_t n, float *sums) {         \
+        panel(DP_##type, rows, x, x_stride, b, n, sums);                                                               \
+    }
+#define PANELS(type)                                                                                                   \
+    PANEL(type, 1) PANEL(type, 2) PANEL(type, 4)                                                                       \
+    static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2, panel_##type##_4};
+PANELS(F32)
+PANELS(F16)
+PANELS(BF16)
+
+static void decode_panel(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t stride = dp_gemm_decode_stride(p->k), width = plan->rung->columns;
+    const panel_fn *table = p->b.dtype == DP_F32 ? panels_F32 : p->b.dtype == DP_F16 ? panels_F16 : panels_BF16;
+    for (size_t r = 0; r < p->m; r++)
+        memset(sums + r * STRIDE, 0, STRIDE * sizeof *sums);
+    for (size_t c = 0; c < columns; c += width)
+        for (size_t u = 0, block = 0; u < plan->units; u += plan->unit_block, block++) {
+            const char *b = (const char *)p->b.data + dp_gemm_packed_b_at(plan, block, (j + c) / width);
+            size_t n = plan->units - u < plan->unit_block ? plan->units - u : plan->unit_block;
+            for (size_t r = 0, at_once; r < p->m; r += at_once) {
+                at_once = rows_at_once(p->m - r);
+                table[at_once == 4 ? 2 : at_once - 1](rows + r * stride + u, stride, b, n, sums + r * STRIDE + c);
+            }
+        }
+}
+
+void DP_RUNG(dp_gemm_decode)(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    dp_dtype t = plan->problem.b.dtype;
+    if (plan->decode == DP_GEMM_DECODE_PANEL)
+        decode_panel(plan, j, columns, rows, sums);
+    else if (plan->decode == DP_GEMM_DECODE_DOT)
+        (t == DP_I4 ? decode_dot_int4 : t == DP_I8 ? decode_dot_int8 : decode_dot)(plan, j, columns, rows, sums);
+    else
+        (plan->problem.quant.scale ? decode_axpy_quant : decode_axpy)(plan, j, columns, rows, sums);
+}

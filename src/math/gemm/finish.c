@@ -1,0 +1,185 @@
+/* finish.c - the epilogue: a row of sums, still in the first level cache, goes through registers once and out to C. */
+#include "math/gemm/rung.h"
+#include "math/vec.h"
+
+/* exp(x) = 2^n exp(r) as in math/transcendental.c; 0 below -87, at most exp(88): enough for the functions below. */
+DP_INLINE vf exp_of(vf x) {
+    vf bounded = vf_greatest(vf_set(-87.0f), vf_least(vf_set(88.0f), x));
+    vf n = vf_rint(bounded * vf_set(0x1.715476p+0f));
+    vf r = vf_fma(n, vf_set(-0x1.62e4p-1f), bounded);
+    r = vf_fma(n, vf_set(-0x1.7f7d1cp-20f), r);
+    vf p = vf_set(1.0f / 5040);
+    p = vf_fma(p, r, vf_set(1.0f / 720));
+    p = vf_fma(p, r, vf_set(1.0f / 120));
+    p = vf_fma(p, r, vf_set(1.0f / 24));
+    p = vf_fma(p, r, vf_set(1.0f / 6));
+    p = vf_fma(p, r, vf_set(0.5f));
+    p = vf_fma(p * r, r, r) + vf_set(1.0f);
+    return vf_scale(p, n);
+}
+
+DP_INLINE vf sigmoid_of(vf x) { return vf_set(1.0f) / (vf_set(1.0f) + exp_of(vf_set(0.0f) - x)); }
+
+/* 1 - 2 / (exp 2x + 1); near 0, where that cancels, x - x^3/3 + 2x^5/15 - 17x^7/315 (next term below 2e-9 at 0.125) */
+DP_INLINE vf tanh_of(vf x) {
+    vf z = x * x, near = vf_fma(z, vf_set(-17.0f / 315), vf_set(2.0f / 15));
+    near = vf_fma(vf_fma(near, z, vf_set(-1.0f / 3)) * z, x, x);
+    vf far = vf_set(1.0f) - vf_set(2.0f) / (exp_of(x + x) + vf_set(1.0f));
+    return vf_blend(vf_lt(z, vf_set(0.015625f)), near, far);
+}
+
+/*
+ * The tail of the normal distribution, erfc(z)/2 for z >= 0, by Abramowitz and Stegun 7.1.26:
+ * erfc(z) = (a1 t + ... + a5 t^5) exp(-z^2), t = 1 / (1 + p z), error below 1.5e-7.
+ */
+DP_INLINE vf gelu_erf_of(vf x) {
+    vf z = vf_abs(x) * vf_set(0.70710678118654752f), t = vf_set(1.0f) / vf_fma(z, vf_set(0.3275911f), vf_set(1.0f));
+    vf p = vf_set(1.061405429f);
+    p = vf_fma(p, t, vf_set(-1.453152027f));
+    p = vf_fma(p, t, vf_set(1.421413741f));
+    p = vf_fma(p, t, vf_set(-0.284496736f));
+    p = vf_fma(p, t, vf_set(0.254829592f)) * t;
+    vf tail = vf_set(0.5f) * p * exp_of(vf_set(0.0f) - z * z);
+    return x * vf_blend(vf_lt(x, vf_set(0.0f)), tail, vf_set(1.0f) - tail);
+}
+
+DP_INLINE vf activate(vf x, const dp_gemm_epilogue *e) {
+    switch (e->activation) {
+    case DP_GEMM_RELU: return vf_relu(x);
+    case DP_GEMM_GELU_TANH: /* x/2 (1 + tanh y) = x sigmoid(2y) */
+        return x * sigmoid_of(vf_set(1.5957691216057308f) * x * vf_fma(x * x, vf_set(0.044715f), vf_set(1.0f)));
+    case DP_GEMM_GELU_ERF: return gelu_erf_of(x);
+    case DP_GEMM_SILU: return x * sigmoid_of(x);
+    case DP_GEMM_SIGMOID: return sigmoid_of(x);
+    case DP_GEMM_TANH: return tanh_of(x);
+    case DP_GEMM_CLIP: return vf_min(vf_max(x, vf_set(e->clip_low)), vf_set(e->clip_high));
+    default: return x;
+    }
+}
+
+static vf load_any(const void *p, dp_dtype dtype, size_t i, size_t n) {
+    if (n == DP_LANES)
+        return dtype == DP_F32 ? vf_load_f32(p, i) : dtype == DP_F16 ? vf_load_f16(p, i) : vf_load_bf16(p, i);
+    return dtype == DP_F32 ? vf_load_f32_n(p, i, n) : dtype == DP_F16 ? vf_load_f16_n(p, i, n) : vf_load_bf16_n(p, i, n);
+}
+
+/* n elements of a matrix from (i, j), whatever their stride */
+static vf load_part_of(const dp_gemm_matrix *m, size_t i, size_t j, size_t n) {
+    ptrdiff_t first = (ptrdiff_t)i * m->row_stride + (ptrdiff_t)j * m->column_stride;
+    size_t size = dp_dtype_bits(m->dtype) / 8;
+    const char *p = (const char *)m->data + first * (ptrdiff_t)size;
+    if (m->column_stride == 1)
+        return load_any(p, m->dtype, 0, n);
+    uint32_t room[DP_LANES] = {0};
+    for (size_t t = 0; t < n; t++)
+        memcpy((char *)room + t * size, p + (ptrdiff_t)(t * size) * m->column_stride, size);
+    return load_any(room, m->dtype, 0, DP_LANES);
+}
+
+static void store_any(void *p, dp_dtype dtype, size_t n, vf x) {
+    if (dtype == DP_F32 && n == DP_LANES)
+        vf_store_f32(p, 0, x);
+    else if (dtype == DP_F32)
+        vf_store_f32_n(p, 0, n, x);
+    else if (dtype == DP_F16 && n == DP_LANES)
+        vf_store_f16(p, 0, x);
+    else if (dtype == DP_F16)
+        vf_store_f16_n(p, 0, n, x);
+    else if (n == DP_LANES)
+        vf_store_bf16(p, 0, x);
+    else
+        vf_store_bf16_n(p, 0, n, x);
+}
+
+static void store_part_of(const dp_gemm_matrix *m, size_t i, size_t j, size_t n, vf x) {
+    ptrdiff_t first = (ptrdiff_t)i * m->row_stride + (ptrdiff_t)j * m->column_stride;
+    size_t size = dp_dtype_bits(m->dtype) / 8;
+    char *p = (char *)(uintptr_t)m->data + first * (ptrdiff_t)size;
+    if (m->column_stride == 1) {
+        store_any(p, m->dtype, n, x);
+        return;
+    }
+    uint32_t room[DP_LANES];
+    store_any(room, m->dtype, DP_LANES, x);
+    for (size_t t = 0; t < n; t++)
+        memcpy(p + (ptrdiff_t)(t * size) * m->column_stride, (char *)room + t * size, size);
+}
+
+static void finish_int(const dp_gemm_plan *plan, dp_gemm_spot spot, const int32_t *sums, size_t stride) {
+    const dp_gemm_problem *p = &plan->problem;
+    const int32_t *bias = p->epilogue.bias;
+    for (size_t i = 0; i < spot.rows; i++) {
+        int32_t *row = (int32_t *)(uintptr_t)p->c.data + (ptrdiff_t)(spot.i + i) * p->c.row_stride;
+        for (size_t j = 0; j < spot.columns; j++) {
+            int32_t *at = row + (ptrdiff_t)(spot.j + j) * p->c.column_stride;
+            uint32_t x = (uint32_t)sums[i * stride + j];
+            if (bias)
+                x += (uint32_t)bias[p->epilogue.bias_per_row ? spot.i + i : spot.j + j];
+            if (p->beta != 0)
+                x += (uint32_t)*at;
+            *at = (int32_t)x;
+        }
+    }
+}
+
+typedef struct {
+    float scale, bias; /* of this row */
+    bool integer;      /* sums are int32 */
+} row_terms;
+
+DP_INLINE void finish_part(const dp_gemm_plan *plan, size_t row, size_t column, size_t n, const uint32_t *sums,
+                           row_terms terms) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_epilogue *e = &p->epilogue;
+    bool per_column = e->bias && !e->bias_per_row, whole = n == DP_LANES;
+    vf x;
+    if (terms.integer) {
+        vi s = whole ? vi_load_i32(sums, 0) : vi_load_i32_n(sums, 0, n);
+        if (e->bias && e->bias_dtype == DP_I32)
+            s = s + (!per_column ? vi_set(((const int32_t *)e->bias)[row])
+                     : whole     ? vi_load_i32(e->bias, column)
+                                 : vi_load_i32_n(e->bias, column, n));
+        x = vf_from_vi(s);
+    } else {
+        x = load_any(sums, DP_F32, 0, n);
+    }
+    x = x * vf_set(terms.scale);
+    if (e->column_scale)
+        x = x * load_any(e->column_scale, DP_F32, column, n);
+    if (p->beta != 0)
+        x = vf_fma(vf_set(p->beta), load_part_of(&p->c, row, column, n), x);
+    if (per_column && e->bias_dtype != DP_I32)
+        x = x + load_any(e->bias, e->bias_dtype, column, n);
+    else
+        x = x + vf_set(terms.bias);
+    x = activate(x, e);
+    if (e->residual.data)
+        x = x + load_part_of(&e->residual, row, column, n);
+    store_part_of(&p->c, row, column, n, x);
+}
+
+void DP_RUNG(dp_gemm_finish)(const dp_gemm_plan *plan, dp_gemm_spot spot, const uint32_t *sums, size_t stride) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_epilogue *e = &p->epilogue;
+    if (p->c.dtype == DP_I32) {
+        finish_int(plan, spot, (const int32_t *)sums, stride);
+        return;
+    }
+    for (size_t i = 0; i < spot.rows; i++) {
+        row_terms terms = {.scale = p->alpha, .integer = plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8};
+        size_t row = spot.i + i;
+        if (e->row_scale)
+            terms.scale *= e->row_scale[row];
+        if (e->bias && e->bias_per_row && e->bias_dtype != DP_I32) {
+            const uint16_t *half = (const uint16_t *)e->bias + row;
+            terms.bias = e->bias_dtype == DP_F32   ? ((const float *)e->bias)[row]
+                         : e->bias_dtype == DP_F16 ? dp_f32_from_f16(*half)
+                                                   : dp_f32_from_bf16(*half);
+        }
+        size_t j = 0;
+        for (; j + DP_LANES <= spot.columns; j += DP_LANES)
+            finish_part(plan, row, spot.j + j, DP_LANES, sums + i * stride + j, terms);
+        if (j < spot.columns)
+            finish_part(plan, row, spot.j + j, spot.columns - j, sums + i * stride + j, terms);
+    }
+}

@@ -1,0 +1,254 @@
+/* tile.c - runs one tile of a plan: packs, calls the micro-kernel, finishes. */
+#include "math/gemm/internal.h"
+
+#include <string.h>
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Bytes of one unit of a packed B: half and bfloat16 that will be multiplied as floats keep their two. */
+static size_t packed_unit_bytes(const dp_gemm_plan *plan) {
+    return plan->kind == DP_GEMM_F32 && plan->problem.b.dtype != DP_F32 ? 2 : 4;
+}
+
+size_t dp_gemm_packed_b_at(const dp_gemm_plan *plan, size_t block, size_t panel) {
+    size_t columns = plan->rung->columns, row = columns * packed_unit_bytes(plan);
+    size_t sums = plan->kind == DP_GEMM_U8 ? columns * 4 : 0, panels = dp_gemm_ceil(plan->problem.n, columns);
+    size_t first = block * plan->unit_block;
+    size_t units = first < plan->units ? least(plan->unit_block, plan->units - first) : 0;
+    return block * panels * (plan->unit_block * row + sums) + panel * (units * row + sums);
+}
+
+/* The part of units [u, u + count) that lies in one block of the batch: its elements along k. */
+typedef struct {
+    size_t block, k, k_count, units;
+} piece;
+
+static piece piece_at(const dp_gemm_plan *plan, size_t u, size_t count) {
+    size_t segment = plan->segment_units, within = u % segment;
+    piece p = {.block = u / segment, .k = within * plan->group, .units = least(count, segment - within)};
+    p.k_count = least(p.units * plan->group, plan->problem.k - p.k);
+    return p;
+}
+
+static dp_gemm_view view_of(const dp_gemm_plan *plan, const dp_gemm_matrix *m, piece p) {
+    return (dp_gemm_view){.data = plan->problem.n_blocks ? m->blocks[p.block] : m->data, .dtype = m->dtype};
+}
+
+void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_t u, size_t count, uint32_t *dst,
+                          size_t dst_stride) {
+    const dp_gemm_matrix *a = &plan->problem.a;
+    for (size_t done = 0; done < count;) {
+        piece p = piece_at(plan, u + done, count - done);
+        dp_gemm_view v = view_of(plan, a, p);
+        v.first = (ptrdiff_t)i * a->row_stride + (ptrdiff_t)p.k * a->column_stride;
+        v.k_stride = a->column_stride;
+        v.other_stride = a->row_stride;
+        v.flip = plan->a_flip;
+        plan->rung->pack_rows((dp_gemm_kind)plan->kind, &v, rows, p.k_count, dst + done, dst_stride);
+        done += p.units;
+    }
+}
+
+/* One panel, columns from j, of units [u, u + count). */
+static void pack_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t count, uint32_t *dst) {
+    const dp_gemm_matrix *b = &plan->problem.b;
+    const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - j);
+    int32_t *sums = plan->kind == DP_GEMM_U8 ? (int32_t *)(dst + count * width) : NULL;
+    if (sums)
+        memset(sums, 0, width * sizeof *sums);
+    for (size_t done = 0; done < count;) {
+        piece p = piece_at(plan, u + done, count - done);
+        dp_gemm_view v = view_of(plan, b, p);
+        v.first = (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)j * b->column_stride;
+        v.k_stride = b->row_stride;
+        v.other_stride = b->column_stride;
+        v.quant = plan->problem.quant.scale ? &plan->problem.quant : NULL;
+        v.k_first = p.k;
+        v.j_first = j;
+        plan->rung->pack_panel((dp_gemm_kind)plan->kind, &v, columns, p.k_count, dst + done * width, sums);
+        done += p.units;
+    }
+}
+
+/* A panel of 16-bit elements as they are. */
+static void pack_narrow_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t count, uint16_t *dst) {
+    const dp_gemm_matrix *b = &plan->problem.b;
+    const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - j);
+    memset(dst, 0, count * width * sizeof *dst);
+    for (size_t done = 0; done < count; done++) {
+        piece p = piece_at(plan, u + done, 1);
+        dp_gemm_view v = view_of(plan, b, p);
+        const uint16_t *src = (const uint16_t *)v.data + (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)j * b->column_stride;
+        for (size_t t = 0; t < columns; t++)
+            dst[done * width + t] = src[(ptrdiff_t)t * b->column_stride];
+    }
+}
+
+void dp_gemm_pack_b_all(const dp_gemm_plan *plan, void *out_packed) {
+    for (size_t u = 0, block = 0; u < plan->units; u += plan->unit_block, block++)
+        for (size_t j = 0, panel = 0; j < plan->problem.n; j += plan->rung->columns, panel++) {
+            char *dst = (char *)out_packed + dp_gemm_packed_b_at(plan, block, panel);
+            size_t count = least(plan->unit_block, plan->units - u);
+            if (packed_unit_bytes(plan) == 2)
+                pack_narrow_panel(plan, j, u, count, (uint16_t *)dst);
+            else
+                pack_panel(plan, j, u, count, (uint32_t *)dst);
+        }
+}
+
+/* Where the columns and units a tile works on now lie, and its scratch. */
+typedef struct {
+    const dp_gemm_plan *plan;
+    size_t m_first, m_last;     /* rows of the tile */
+    size_t j, columns;          /* of this block */
+    size_t u, units, block;     /* of this block */
+    bool first, last;           /* block along k */
+    uint32_t *rows, *panel, *sums;
+} place;
+
+typedef struct {
+    const uint32_t *data;
+    size_t stride;
+    const int32_t *init;
+} panel_view;
+
+static bool panel_in_place(const dp_gemm_plan *plan) {
+    return plan->problem.b.packed && packed_unit_bytes(plan) == 4;
+}
+
+/* The panel of columns from j: packed by the caller, as it lies in B, or in the scratch. */
+static panel_view panel_at(const place *p, size_t j) {
+    const dp_gemm_plan *plan = p->plan;
+    const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
+    panel_view view = {.stride = width};
+    if (panel_in_place(plan)) {
+        view.data = (const uint32_t *)((const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width));
+    } else if (plan->b_direct && j + width <= plan->problem.n) {
+        view.stride = (size_t)plan->problem.b.row_stride;
+        view.data = (const uint32_t *)plan->problem.b.data + p->u * view.stride + j;
+    } else {
+        view.data = p->panel + (j - p->j) / width * (p->units * width + sums);
+    }
+    view.init = plan->a_flip && p->units ? (const int32_t *)(view.data + p->units * width) : NULL;
+    return view;
+}
+
+static void fill_panels(const place *p) {
+    const dp_gemm_plan *plan = p->plan;
+    const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
+    if (panel_in_place(plan) || p->units == 0)
+        return;
+    for (size_t j = p->j; j < p->j + p->columns; j += width) {
+        uint32_t *dst = p->panel + (j - p->j) / width * (p->units * width + sums);
+        if (plan->problem.b.packed)
+            plan->rung->widen((float *)dst, (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
+                              plan->problem.b.dtype, p->units * width);
+        else if (!plan->b_direct || j + width > plan->problem.n)
+            pack_panel(plan, j, p->u, p->units, dst);
+    }
+}
+
+/* Adds a small block to C or puts it there: for columns that do not fill whole vectors. */
+static void put_plain(const place *p, dp_gemm_spot s, const uint32_t *sums, size_t stride, bool add) {
+    const dp_gemm_problem *problem = &p->plan->problem;
+    for (size_t i = 0; i < s.rows; i++) {
+        uint32_t *row = (uint32_t *)(uintptr_t)problem->c.data + (ptrdiff_t)(s.i + i) * problem->c.row_stride + s.j;
+        const uint32_t *from = sums + i * stride;
+        if (!add)
+            memcpy(row, from, s.columns * 4);
+        else if (problem->c.dtype == DP_F32)
+            for (size_t j = 0; j < s.columns; j++)
+                ((float *)row)[j] += ((const float *)from)[j];
+        else
+            for (size_t j = 0; j < s.columns; j++)
+                row[j] += from[j];
+    }
+}
+
+static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t a_stride) {
+    const dp_gemm_plan *plan = p->plan;
+    const dp_gemm_rung *rung = plan->rung;
+    const panel_view b = panel_at(p, s.j);
+    const size_t width = rung->columns, vectors = s.columns > rung->lanes ? 2 : 1;
+    dp_gemm_kernel_fn kernel = rung->kernels[plan->kind][(vectors - 1) * rung->rows + s.rows - 1];
+    _Alignas(64) uint32_t small[DP_GEMM_ROWS_MAX * DP_GEMM_COLUMNS_MAX];
+    if (plan->plain) {
+        bool add = !p->first || plan->problem.beta != 0;
+        ptrdiff_t c_stride = plan->problem.c.row_stride;
+        if (s.columns == vectors * rung->lanes && c_stride >= 0) {
+            uint32_t *c = (uint32_t *)(uintptr_t)plan->problem.c.data + (ptrdiff_t)s.i * c_stride + s.j;
+            kernel(p->units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add);
+        } else {
+            kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false);
+            put_plain(p, s, small, width, add);
+        }
+    } else if (p->first && p->last) {
+        kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false);
+        rung->finish(plan, s, small, width);
+    } else {
+        uint32_t *sums = p->sums + (s.i - p->m_first) * plan->column_block + (s.j - p->j);
+        kernel(p->units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first);
+        if (p->last)
+            rung->finish(plan, s, sums, plan->column_block);
+    }
+}
+
+static void run_block(const place *p) {
+    const dp_gemm_plan *plan = p->plan;
+    const dp_gemm_problem *problem = &plan->problem;
+    const size_t rows = plan->rung->rows, width = plan->rung->columns;
+    fill_panels(p);
+    for (size_t i = p->m_first; i < p->m_last; i += rows) {
+        dp_gemm_spot s = {.i = i, .rows = least(rows, p->m_last - i)};
+        const uint32_t *a = p->rows;
+        size_t a_stride = (dp_gemm_ceil(plan->unit_block, 16) | 1) * 16;
+        if (plan->a_direct) {
+            a_stride = (size_t)problem->a.row_stride;
+            a = (const uint32_t *)problem->a.data + i * a_stride + p->u;
+        } else {
+            dp_gemm_pack_a_units(plan, i, s.rows, p->u, p->units, p->rows, a_stride);
+        }
+        for (s.j = p->j; s.j < p->j + p->columns; s.j += width) {
+            s.columns = least(width, p->j + p->columns - s.j);
+            run_micro(p, s, a, a_stride);
+        }
+    }
+}
+
+static void run_decode(const dp_gemm_plan *plan, size_t n_first, size_t n_last, char *scratch) {
+    float *rows = (float *)(scratch + plan->rows_at), *sums = (float *)(scratch + plan->sums_at);
+    plan->rung->decode_rows(plan, rows);
+    for (size_t j = n_first; j < n_last; j += DP_GEMM_DECODE_COLUMNS) {
+        size_t columns = least(DP_GEMM_DECODE_COLUMNS, n_last - j);
+        plan->rung->decode(plan, j, columns, rows, sums);
+        dp_gemm_spot s = {.i = 0, .j = j, .rows = plan->problem.m, .columns = columns};
+        plan->rung->finish(plan, s, (const uint32_t *)sums, DP_GEMM_DECODE_COLUMNS);
+    }
+}
+
+void dp_gemm_tile(const dp_gemm_plan *plan, size_t i, size_t j, void *scratch) {
+    const dp_gemm_problem *problem = &plan->problem;
+    const size_t n_first = j * plan->tile_n, n_last = least(problem->n, n_first + plan->tile_n);
+    if (plan->decode) {
+        run_decode(plan, n_first, n_last, scratch);
+        return;
+    }
+    place p = {.plan = plan,
+               .m_first = i * plan->tile_m,
+               .m_last = least(problem->m, (i + 1) * plan->tile_m),
+               .rows = (uint32_t *)((char *)scratch + plan->rows_at),
+               .panel = (uint32_t *)((char *)scratch + plan->panel_at),
+               .sums = (uint32_t *)((char *)scratch + plan->sums_at)};
+    for (p.j = n_first; p.j < n_last; p.j += plan->column_block) {
+        p.columns = least(plan->column_block, n_last - p.j);
+        p.u = p.block = 0;
+        do { /* once even without units: C still gets its epilogue */
+            p.units = least(plan->unit_block, plan->units - p.u);
+            p.first = p.u == 0;
+            p.last = p.u + p.units >= plan->units;
+            run_block(&p);
+            p.u += plan->unit_block;
+            p.block++;
+        } while (p.u < plan->units);
+    }
+}
