@@ -16,12 +16,12 @@
 static void prepare(void) {
     dp_device_fork_prepare();
     dp_callback_fork_prepare();
-    dp_stream_fork_prepare();
-    dp_event_fork_prepare();
-    dp_pool_fork_prepare();
     dp_vmm_fork_prepare();
     dp_host_memory_fork_prepare();
     dp_device_memory_fork_prepare();
+    dp_stream_fork_prepare();
+    dp_event_fork_prepare();
+    dp_pool_fork_prepare();
     dp_gm_fork_prepare();
     dp_seat_fork_prepare();
     dp_handle_fork_prepare();
@@ -31,12 +31,12 @@ static void parent(void) {
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_done();
-    dp_device_memory_fork_done();
-    dp_host_memory_fork_done();
-    dp_vmm_fork_done();
     dp_pool_fork_parent();
     dp_event_fork_done();
     dp_stream_fork_parent();
+    dp_device_memory_fork_done();
+    dp_host_memory_fork_done();
+    dp_vmm_fork_done();
     dp_callback_fork_parent();
     dp_device_fork_parent();
 }
@@ -45,12 +45,12 @@ static void child(void) {
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_child();
-    dp_device_memory_fork_done();
-    dp_host_memory_fork_child();
-    dp_vmm_fork_done();
     dp_pool_fork_child();
     dp_event_fork_done();
     dp_stream_fork_child();
+    dp_device_memory_fork_done();
+    dp_host_memory_fork_child();
+    dp_vmm_fork_done();
     dp_callback_fork_child();
     dp_device_fork_child();
 }

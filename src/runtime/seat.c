@@ -49,13 +49,13 @@ static pthread_key_t key;
 static void destroy_seat(dp_seat *seat) {
     if (!seat)
         return;
+    pthread_mutex_lock(&all_lock);
     if (seat->all_link) {
-        pthread_mutex_lock(&all_lock);
         *seat->all_link = seat->all_next;
         if (seat->all_next)
             seat->all_next->all_link = seat->all_link;
-        pthread_mutex_unlock(&all_lock);
     }
+    pthread_mutex_unlock(&all_lock);
     dp_fiber_destroy(seat->fiber);
     dp_core_destroy(seat->core);
     dp_free(seat);

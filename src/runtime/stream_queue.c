@@ -355,7 +355,6 @@ void dp_stream_drop_queued(dp_stream *stream) {
     if (first) {
         first->next = NULL;
         stream->tail = first;
-        first->number = atomic_load(&stream->submitted); /* its end is the end of what was dropped as well */
     } else {
         stream->head = stream->tail = NULL;
         atomic_store(&stream->oldest_ticket, UINT64_MAX);
