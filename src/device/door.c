@@ -94,7 +94,10 @@ const char *dp_insn_name(unsigned op) { return op < DP_OP_COUNT ? rows[op].name 
 const char *dp_insn_cost_row(unsigned op) { return op < DP_OP_COUNT ? rows[op].cost : "scalar"; }
 
 void dp_insn_visit(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
-    if (insn->op < DP_OP_COUNT)
+    bool known = insn->op < DP_OP_COUNT; /* else illegal: the executor faults and touches nothing */
+    for (unsigned k = 0; k < 4; k++)
+        known = known && insn->operand[k].dtype < DP_DTYPE_COUNT && insn->operand[k].space < DP_SPACE_COUNT;
+    if (known)
         visit_of[rows[insn->op].family](core, insn, visit, context);
 }
 

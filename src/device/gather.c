@@ -250,7 +250,7 @@ static void check_mask_operands(dp_core *core, const dp_insn *insn) {
     if (!insn->operand[1].block_stride && per * bytes > DP_REPEAT_BYTES)
         dp_fault(core, insn, insn->loc, "src0BlockStride is 0: a repeat of %zu elements needs blocks of its own", per);
     dp_operand_check(core, insn, 1, mask_extent(insn, 1), DP_BLOCK_BYTES);
-    if (insn->n_operands == 3)
+    if (insn->n_operands >= 3)
         dp_operand_check(core, insn, 2, mask_extent(insn, 2), DP_BLOCK_BYTES);
 }
 
@@ -278,7 +278,7 @@ void dp_exec_gather_mask(dp_core *core, dp_insn *insn) {
 
 void dp_visit_gather_mask(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     size_t per = elements_per_repeat(insn), bytes = dp_operand_bytes(insn, 0);
-    bool tensor = insn->n_operands == 3;
+    bool tensor = insn->n_operands >= 3;
     if ((!tensor && insn->u.vec.flag0 > PATTERNS) ||
         (!insn->operand[1].block_stride && per * bytes > DP_REPEAT_BYTES) ||
         !dp_operand_readable(core, insn, 1, mask_extent(insn, 1)) ||

@@ -108,6 +108,8 @@ size_t dp_lanes_extent(const dp_lanes *lanes, const dp_operand *operand, unsigne
     return extent;
 }
 
+enum { VISIT_LANES_MAX = 1 << 20 };
+
 /* A run that is still growing. */
 typedef struct open_run {
     const uint8_t *begin;
@@ -119,6 +121,10 @@ void dp_lanes_visit(const dp_lanes *lanes, const dp_insn *insn, unsigned k, unsi
     const dp_operand *operand = &insn->operand[k];
     if (!lanes->repeats)
         return;
+    if ((uint64_t)lanes->repeats * lanes->per_repeat > VISIT_LANES_MAX) { /* more than any memory holds */
+        visit(context, k, mode, operand->addr, dp_lanes_extent(lanes, operand, bits));
+        return;
+    }
     uint32_t per_block = DP_BLOCK_BYTES * 8 / bits;
     uint32_t blocks = (lanes->per_repeat + per_block - 1) / per_block;
     bool dense = lanes->full && operand->block_stride == 1 && operand->repeat_stride == blocks &&

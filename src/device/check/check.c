@@ -9,9 +9,10 @@
 #include "base/memory.h"
 #include "device/check/state.h"
 #include "device/exec.h"
+#include "device/gm.h"
 #include "device/queue.h"
 
-enum { RUN_ROOM = 64 };
+enum { RUN_ROOM = 64, RUNS_MAX = 1 << 18 };
 #define TIME_LIMIT 0xe0000000u /* of a core's clock at block begin: start anew */
 
 dp_check_options dp_check_option;
@@ -98,10 +99,40 @@ static void block_end(dp_core *core, bool faulted) {
 
 /* ---- an instruction ---- */
 
+static bool in_device_memory(dp_gm_cache *cache, const uint8_t *addr, size_t bytes) {
+    uintptr_t at = (uintptr_t)addr;
+    uint64_t epoch = dp_gm_epoch();
+    if (cache->epoch != epoch)
+        *cache = (dp_gm_cache){.epoch = epoch};
+    for (unsigned i = 0; i < DP_GM_CACHE; i++) {
+        if (at >= cache->begin[i] && at < cache->end[i])
+            return bytes <= cache->end[i] - at;
+    }
+    dp_gm_range range;
+    if (!dp_gm_find(addr, &range))
+        return false;
+    cache->begin[cache->next] = (uintptr_t)range.base;
+    cache->end[cache->next] = (uintptr_t)range.base + range.size_bytes;
+    cache->next = (cache->next + 1) % DP_GM_CACHE;
+    return bytes <= (uintptr_t)range.base + range.size_bytes - at;
+}
+
+static bool in_its_memory(dp_check_core *state, unsigned space, const uint8_t *addr, size_t bytes) {
+    if (space == DP_SPACE_GM)
+        return in_device_memory(&state->ranges, addr, bytes);
+    if (space == DP_SPACE_NONE || space >= DP_SPACE_COUNT)
+        return false;
+    const dp_core_memory *memory = &state->core->memory[space];
+    size_t offset = (size_t)(addr - memory->base);
+    return memory->base && addr >= memory->base && offset <= memory->size_bytes && bytes <= memory->size_bytes - offset;
+}
+
 static void collect(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
     dp_check_core *state = context;
     if (!bytes || operand >= 4)
         return;
+    if (!in_its_memory(state, state->insn->operand[operand].space, addr, bytes) || state->run_count == RUNS_MAX)
+        longjmp(state->enough, 1); /* counts nobody has checked yet may be huge; visitors hold nothing */
     if (state->run_count == state->run_room) {
         uint32_t room = state->run_room ? state->run_room * 2 : RUN_ROOM;
         dp_check_run *runs = dp_realloc(DP_MEM_CHECK, state->runs, room * sizeof *runs);
@@ -145,6 +176,10 @@ static void check_freed(dp_check_core *state) {
 static void check_accesses(dp_check_core *state) {
     state->run_count = 0;
     memset(state->box, 0, sizeof state->box);
+    if (_setjmp(state->enough)) {
+        state->run_count = 0;
+        return;
+    }
     dp_insn_visit(state->core, state->insn, collect, state);
     dp_check_local_accesses(state, false);
     dp_check_local_accesses(state, true);

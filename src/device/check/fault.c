@@ -12,7 +12,23 @@ typedef struct outside {
     const uint8_t *addr;
     size_t bytes;
     unsigned space, operand;
+    unsigned calls;
+    jmp_buf enough;
 } outside;
+
+enum { CALLS_MAX = 1 << 18 };
+
+/* Ends the visit when the answer is known, or when counts are too large to follow to the end. */
+static void end_visit(outside *o) {
+    if (o->addr || ++o->calls > CALLS_MAX)
+        longjmp(o->enough, 1);
+}
+
+static void visit(outside *o, dp_access_fn look) {
+    o->calls = 0;
+    if (!_setjmp(o->enough))
+        dp_insn_visit(o->core, o->insn, look, o);
+}
 
 static void look_outside(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
     outside *o = context;
@@ -36,6 +52,7 @@ static void look_outside(void *context, unsigned operand, unsigned mode, const v
         o->space = space;
         o->operand = operand;
     }
+    end_visit(o);
 }
 
 /* The part of a run that lies beyond its tensor. */
@@ -46,12 +63,15 @@ static void look_beyond(void *context, unsigned operand, unsigned mode, const vo
         return;
     const dp_operand *tensor = &o->insn->operand[operand];
     const uint8_t *begin = tensor->addr, *end = begin + tensor->size_bytes, *at = addr;
-    if (at >= begin && at + bytes <= end)
+    if (at >= begin && at + bytes <= end) {
+        end_visit(o);
         return;
+    }
     o->addr = at >= begin && at < end ? end : at;
     o->bytes = at >= begin && at < end ? (size_t)(at + bytes - end) : bytes;
     o->space = tensor->space;
     o->operand = operand;
+    end_visit(o);
 }
 
 static bool is_misaligned(const dp_core *core, const dp_insn *insn, unsigned *out_operand) {
@@ -102,7 +122,7 @@ static void memory_fault(dp_check_core *state, const dp_insn *insn, dp_finding *
         snprintf(f->cure, sizeof f->cure, "start every operand on a %u-byte boundary of its memory", DP_BLOCK_BYTES);
         return;
     }
-    dp_insn_visit(core, insn, look_outside, &o);
+    visit(&o, look_outside);
     if (o.addr) {
         f->kind = DP_CHECK_OUT_OF_BOUNDS;
         describe(core, o.space, o.addr, o.bytes, f);
@@ -112,7 +132,7 @@ static void memory_fault(dp_check_core *state, const dp_insn *insn, dp_finding *
         freed_before(&o, f);
         return;
     }
-    dp_insn_visit(core, insn, look_beyond, &o);
+    visit(&o, look_beyond);
     if (!o.addr)
         return;
     f->kind = DP_CHECK_OUTSIDE_TENSOR;
@@ -194,10 +214,14 @@ void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sente
                 snprintf(f.cure, sizeof f.cure, "let every core the flag counts reach it, also those that return early");
             break;
         default:
-            memory_fault(state, insn, &f);
+            if (!state->in_fault) {
+                state->in_fault = true;
+                memory_fault(state, insn, &f);
+            }
             break;
         }
     }
+    state->in_fault = false;
     split_advice(&f);
     dp_finding_add(&f);
 }

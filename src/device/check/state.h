@@ -10,6 +10,7 @@
 #include "device/check/shadow.h"
 #include "device/check/sites.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 
 typedef struct dp_check_options {
@@ -59,6 +60,8 @@ struct dp_check_core {
     dp_spans spans;
     dp_check_run *runs;
     uint32_t run_count, run_room;
+    jmp_buf enough;            /* where collecting runs ends early: the executor will refuse the instruction */
+    dp_gm_cache ranges;        /* device memory ranges looked up last */
     struct {
         const uint8_t *begin, *end; /* of all runs of the operand; NULL: none */
         uint8_t mode;               /* of any of them */
@@ -73,6 +76,7 @@ struct dp_check_core {
     uint32_t site;
     unsigned pipe, space;
     dp_stamp reported; /* earlier access this instruction was reported with */
+    bool in_fault;     /* a fault is being explained: looking at the footprint may find another one */
     uint32_t scratch_nonfinite; /* number.c: NaN and infinity among its sources */
     uint64_t bad_lane[DP_LANES_MAX / 64]; /* data.c */
     dp_check_core *next;
