@@ -330,7 +330,8 @@ static void host_fault(const dp_host_event *event) {
     char what[64];
     snprintf(what, sizeof what, "%s is refused", event->name ? event->name : "the call");
     f.place = dp_place_of_caller(event->caller, what);
-    snprintf(f.sentence, sizeof f.sentence, "%s", event->message ? event->message : what);
+    snprintf(f.sentence, sizeof f.sentence, "%s: %s", event->name ? event->name : "host call",
+             event->message && event->message[0] ? event->message : "wrong use");
     dp_finding_add(&f);
 }
 

@@ -32,6 +32,8 @@ static bool same_loc(dp_loc a, dp_loc b) {
 static bool same_finding(const dp_finding *a, const dp_finding *b) {
     return a->kind == b->kind && a->has_other == b->has_other && a->place.op == b->place.op &&
            same_loc(a->place.loc, b->place.loc) &&
+           /* two host calls may share a line */
+           (a->place.op >= 0 || strcmp(a->place.what, b->place.what) == 0) &&
            (!a->has_other || (a->other.op == b->other.op && same_loc(a->other.loc, b->other.loc))) &&
            /* without places the sentence tells them apart */
            (a->place.loc.line || strcmp(a->sentence, b->sentence) == 0);

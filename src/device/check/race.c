@@ -54,16 +54,17 @@ static void report(dp_check_core *state, dp_hazard hazard, dp_stamp earlier, con
  * True when the pair is a finding. Either way the later pipe is taken to be ordered from here on: the compiler has
  * ordered it, or one report per missing synchronisation is enough.
  */
-static bool is_unordered(dp_check_core *state, dp_stamp earlier) {
+static bool is_unordered(dp_check_core *state, dp_hazard hazard, dp_stamp earlier) {
     unsigned p = state->pipe, q = dp_stamp_pipe(earlier);
-    bool found = dp_check_option.strict || !is_automatic(p, q);
+    bool loaded = hazard == DP_HAZARD_WAR && q == DP_PIPE_S; /* a load has its value before the next instruction is issued */
+    bool found = !loaded && (dp_check_option.strict || !is_automatic(p, q));
     dp_check_learn(state, p, q, dp_stamp_time(earlier));
     return found;
 }
 
 static void local_hazard(void *context, dp_hazard hazard, dp_stamp earlier, uint32_t offset, uint32_t bytes) {
     dp_check_core *state = context;
-    if (!is_unordered(state, earlier) || state->reported == earlier)
+    if (!is_unordered(state, hazard, earlier) || state->reported == earlier)
         return;
     state->reported = earlier;
     char memory[224];
@@ -157,7 +158,7 @@ static void against(dp_check_core *state, dp_gm_recent *recent, const dp_gm_acce
             (earlier->atomic && access->atomic) || (hazard == DP_HAZARD_WAR && q == state->pipe) ||
             !accesses_meet(earlier, access))
             continue;
-        if (!is_unordered(state, earlier->stamp))
+        if (!is_unordered(state, hazard, earlier->stamp))
             continue;
         uintptr_t begin = earlier->begin > access->begin ? earlier->begin : access->begin;
         uintptr_t end = earlier->end < access->end ? earlier->end : access->end;
