@@ -19,7 +19,7 @@ dp_api_call dp_api_begin(const char *name, const void *caller) {
 static aclError leave(dp_api_call *call, aclError code) {
     if (DP_UNLIKELY(code)) {
         last_error = code;
-        dp_report_fault(call->name, code, call->caller);
+        dp_report_fault(call->name, code, call->caller, call->loc);
     }
     if (DP_UNLIKELY(call->begin_ns)) {
         dp_report_enter(call->name, call->caller); /* a callback may have called the API in between */

@@ -14,12 +14,14 @@
 
 #include "acl/acl.h"
 #include "base/status.h"
+#include "doppel/launch.h"
 
 /* One running call. The fields after begin_ns may be set by the entry point before dp_api_end. */
 typedef struct dp_api_call {
     const char *name;      /* the vendor's name of the function */
     const void *caller;    /* return address in the user's program */
     uint64_t begin_ns;     /* 0 when nobody looks */
+    dp_loc loc;            /* of a launch: where it stands; line 0 otherwise */
     void *stream;          /* stream the call is about, NULL = default or none */
     aclError state_code;   /* what DP_ERR_STATE means here: ACL_ERROR_RT_CONTEXT_NULL unless changed */
     aclError timeout_code; /* what DP_ERR_TIMEOUT means here: ACL_ERROR_RT_STREAM_SYNC_TIMEOUT unless changed */

@@ -7,5 +7,7 @@ int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *stream, 
                      size_t args_bytes) {
     dp_api_call call = dp_api_begin("kernel launch", __builtin_return_address(0));
     call.stream = stream;
+    if (info)
+        call.loc = info->launch;
     return dp_api_end(&call, dp_launch_submit(info, blocks, stream, entry, args, args_bytes));
 }

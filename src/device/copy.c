@@ -102,8 +102,10 @@ static void check_pad(dp_core *core, const dp_insn *insn) {
         dp_fault(core, insn, insn->loc, "blockLen is %" PRIu32 " bytes: at most %d are possible", p->block_bytes,
                  MAX_PAD_RUN_BYTES);
     if (!to_gm && p->block_bytes % element)
-        dp_fault(core, insn, insn->loc, "blockLen is %" PRIu32 " bytes: it must be a multiple of the element size %u",
-                 p->block_bytes, element);
+        dp_fault(core, insn, insn->loc,
+                 "blockLen is %" PRIu32 " bytes: it must be a multiple of the element size %u; blockLen counts bytes: "
+                 "multiply the number of elements by %u",
+                 p->block_bytes, element, element);
     if (p->left_pad * element > DP_BLOCK_BYTES || p->right_pad * element > DP_BLOCK_BYTES)
         dp_fault(core, insn, insn->loc,
                  "leftPadding %u and rightPadding %u elements of %u bytes: each side may have at most 32 bytes",

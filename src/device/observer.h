@@ -44,6 +44,7 @@ typedef struct dp_host_event {
     const void *src;
     size_t size_bytes;
     const void *caller;  /* return address in the user's program */
+    dp_loc loc;          /* of a refused launch: where it stands; line 0 otherwise */
     const char *message; /* sentence of a fault */
     dp_status reason;    /* of a fault: which kind; DP_ERR_KERNEL hands on what a kernel did */
 } dp_host_event;

@@ -44,6 +44,8 @@ static __attribute__((noinline, cold, noreturn)) void fault_gm(dp_core *core, co
                  "the %s starts %zu bytes past the end of a device allocation of %zu bytes (number %llu); check the offset "
                  "of this block",
                  role, (size_t)(addr - range.base) - range.size_bytes, range.size_bytes, (unsigned long long)range.id);
+    if (!addr)
+        dp_fault(core, insn, insn->loc, "the %s address is NULL; pass the kernel pointers from aclrtMalloc", role);
     dp_fault(core, insn, insn->loc,
              "the %s address %p is not in device memory; pass the kernel pointers from aclrtMalloc, not host pointers or "
              "freed memory",

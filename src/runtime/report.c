@@ -36,7 +36,7 @@ bool dp_report_wanted(void) {
     return observer && observer->host;
 }
 
-void dp_report_fault(const char *api_name, int vendor_code, const void *caller) {
+void dp_report_fault(const char *api_name, int vendor_code, const void *caller, dp_loc loc) {
     const char *sentence = dp_fail_message();
     snprintf(recent, sizeof recent, "E%d: %s: %s", vendor_code, api_name, sentence[0] ? sentence : "failed");
     if (!dp_report_wanted())
@@ -48,6 +48,7 @@ void dp_report_fault(const char *api_name, int vendor_code, const void *caller) 
                                             .end_ns = now,
                                             .status = vendor_code,
                                             .caller = caller,
+                                            .loc = loc,
                                             .message = sentence,
                                             .reason = dp_fail_status()});
 }

@@ -18,7 +18,7 @@ void dp_report_current(const char **out_api_name, const void **out_caller);
 
 /* Keeps "E<vendor code>: aclrtFoo: <dp_fail_message()>" as this thread's recent error and tells the observer
  * (DP_HOST_FAULT). */
-void dp_report_fault(const char *api_name, int vendor_code, const void *caller);
+void dp_report_fault(const char *api_name, int vendor_code, const void *caller, dp_loc loc);
 /* The recent error of this thread, then forgets it; NULL when there is none. Valid until the thread's next call. */
 const char *dp_report_recent(void);
 

@@ -55,6 +55,21 @@ static void expect_error(const char *input, const char *message) {
     outcome_free(&o);
 }
 
+/* Lines over 160 characters are broken behind a statement, with a marker that keeps the flags of a system header. */
+static void test_long_lines_are_broken(void **state) {
+    (void)state;
+    char name[201], input[512], output[512];
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    static const char *const flags[][2] = {{"", ""}, {" 1", ""}, {" 2", ""}, {" 1 3", " 3"}, {" 2 3 4", " 3 4"}, {" 3", " 3"}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        snprintf(input, sizeof input, "# 7 \"d/3.h\"%s\nint b; int %s; int c;\nint d;\n", flags[i][0], name);
+        snprintf(output, sizeof output, "# 7 \"d/3.h\"%s\nint b; int %s;\n# 7 \"d/3.h\"%s\n int c;\nint d;\n", flags[i][0],
+                 name, flags[i][1]);
+        expect(input, output);
+    }
+}
+
 static void test_text_without_kernels_is_untouched(void **state) {
     (void)state;
     static const char *const texts[] = {
@@ -315,12 +330,15 @@ static void test_fuzz(void **state) {
         memcpy(exact, t.data, t.size);
         outcome o = run_mode(exact, t.size, random_number(4) == 0);
         if (o.result == REWRITE_DONE) {
-            size_t before = 0, after = 0;
-            for (size_t i = 0; i < t.size; i++)
+            size_t before = 0, after = 0, length = 0, longest = 0;
+            for (size_t i = 0; i < t.size; i++) {
                 before += exact[i] == '\n';
+                length = exact[i] == '\n' ? 0 : length + 1;
+                longest = length > longest ? length : longest;
+            }
             for (size_t i = 0; i < o.out.size; i++)
                 after += o.out.data[i] == '\n';
-            assert_int_equal(before, after);
+            assert_true(after == before || (longest >= 160 && after > before && (after - before) % 2 == 0));
         } else {
             assert_true(o.messages.size > 0 || o.result == REWRITE_NEEDS_LAUNCHER);
         }
@@ -332,6 +350,7 @@ static void test_fuzz(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_long_lines_are_broken),
         cmocka_unit_test(test_text_without_kernels_is_untouched),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_line_markers_set_file_and_line),

@@ -65,6 +65,11 @@ static const defect defects[] = {
     {"blocks", "host_freed", "host-fault", ""},
     {"blocks", "host_double_free", "host-fault", ""},
     {"blocks", "host_dead_stream", "host-fault", ""},
+    {"blocks", "copy_tail", "illegal-instruction", ""},
+    {"blocks", "sync_of_too_many", "deadlock", ""},
+    {"blocks", "null_pointer", "out-of-bounds", ""},
+    {"blocks", "host_pointer", "out-of-bounds", ""},
+    {"blocks", "refused_launch", "host-fault", ""},
 };
 enum { DEFECTS = sizeof defects / sizeof defects[0] };
 

@@ -62,6 +62,10 @@ static void test_no_runtime(void **state) {
     result = check_run("/etc/passwd");
     assert_int_equal(result.status, 126);
     check_free(&result);
+    result = check_run(SOURCES "/many.asc");
+    assert_int_equal(result.status, 126);
+    assert_says(&result, "this is a source file: build it with ascc");
+    check_free(&result);
 }
 
 static void test_usage(void **state) {

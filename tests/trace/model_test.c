@@ -92,6 +92,21 @@ static void a_barrier_drains_the_pipe(void **state) {
     free(f);
 }
 
+/* The scalar unit that waits for V stands idle: its time is a bubble, not work. */
+static void waiting_is_not_work(void **state) {
+    (void)state;
+    fixture *f = fresh();
+    dp_trace_event *work = vector(f, 1000);
+    flag(f, DP_OP_SET_FLAG, DP_PIPE_V, DP_PIPE_S, 0);
+    flag(f, DP_OP_WAIT_FLAG, DP_PIPE_V, DP_PIPE_S, 0);
+    dp_trace_model(&f->launch);
+    assert_true(f->events[2].waited > 1900);
+    assert_int_equal(f->events[2].end, work->end);
+    assert_int_equal(f->core.busy[DP_PIPE_S], 0);
+    assert_int_equal(f->core.busy[DP_PIPE_V], length(work));
+    free(f);
+}
+
 static void a_flag_holds_the_other_pipe_back(void **state) {
     (void)state;
     fixture *f = fresh();
@@ -208,6 +223,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_is_paid_when_the_pipe_was_empty),
         cmocka_unit_test(a_barrier_drains_the_pipe),
+        cmocka_unit_test(waiting_is_not_work),
         cmocka_unit_test(a_flag_holds_the_other_pipe_back),
         cmocka_unit_test(pipes_without_a_flag_overlap),
         cmocka_unit_test(a_copy_takes_latency_and_bytes_over_rate),

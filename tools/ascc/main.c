@@ -23,12 +23,13 @@ static void print_help(void) {
          "  -x LANGUAGE             language of the following sources: asc, c++, c, none (by ending)\n"
          "  -I -D -U -include -std= -O -g -W -f -m -M...    as the C++ compiler has them\n"
          "  -l -L -Wl,... -Xlinker                          for the linker\n"
-         "  --npu-arch=dav-2201     the chip family (the only one; may be left out)\n"
+         "  --npu-arch=dav-2201     the chip family: dav-2201 (Ascend 910B) or dav-2002 (310P); may be left out\n"
          "  --launch-headers=DIR    also write DIR/aclrtlaunch_<kernel>.h and the functions it declares\n"
          "  -v, -###                show the commands that are run; show them without running\n"
          "  --version, --help\n"
          "\n"
-         "Defaults: -std=c++20 -O2 -fPIC. The compiler is $CXX (for .c: $CC), else the one the SDK was built with.\n"
+         "Defaults: -O2 -fPIC; -std=c++20 for sources with kernels (older is raised), c++17 for others, gnu11 for .c.\n"
+         "The compiler is $CXX (for .c: $CC), else the one the SDK was built with.\n"
          "Options of the vendor's driver that choose cores or chips (--cce-..., -xcce) are accepted and have no effect.");
 }
 

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #define MAX_ERRORS 20u
+#define LONG_LINE_BYTES 160u
 
 void unit_error(unit *u, int32_t at, const char *format, ...) {
     if (u->error_count++ >= MAX_ERRORS)
@@ -114,6 +115,53 @@ static void blank_words(unit *u) {
     }
 }
 
+/* What stays of a line marker's flags in a copy of it: system header (3), extern "C" (4); not entering and leaving. */
+static const char *lasting_flags(const char *s, uint32_t at, uint32_t end, const char *before) {
+    if (at + 2 >= end || s[at + 1] != ' ' || s[at + 2] < '0' || s[at + 2] > '9')
+        return before; /* another directive */
+    uint32_t eol = at;
+    while (eol < end && s[eol] != '\n')
+        eol++;
+    bool is_system = false, is_c = false;
+    for (uint32_t k = eol; k > at && s[k - 1] != '"'; k--) {
+        is_system |= s[k - 1] == '3';
+        is_c |= s[k - 1] == '4';
+    }
+    return !is_system ? "" : is_c ? " 3 4" : " 3";
+}
+
+/*
+ * A header's macro may expand to thousands of characters on one line. The compiler puts its caret under the column it
+ * sees, so a message about such a line would bring as many blanks: break the line, and name its number again.
+ */
+static void break_long_lines(unit *u) {
+    const tokens *t = &u->tokens;
+    const bool changed = u->changed;
+    uint32_t line_start = 0, scanned = 0;
+    const char *flags = "";
+    for (int32_t i = 0; i < t->count; i++) {
+        const token *now = &t->at[i];
+        const uint32_t begin = scanned;
+        scanned = now->start + now->length;
+        for (uint32_t k = begin; k < scanned; k++) {
+            if (t->text[k] == '#' && k == line_start && k < now->start)
+                flags = lasting_flags(t->text, k, now->start, flags);
+            if (t->text[k] == '\n')
+                line_start = k + 1;
+        }
+        const bool ends_something = token_is(t, i, ';') || token_is(t, i, '{') || token_is(t, i, '}');
+        if (!ends_something || scanned - line_start < LONG_LINE_BYTES)
+            continue;
+        const char *file = token_file(t, i);
+        text *marker = edit_after(u, i);
+        text_printf(marker, "\n# %u \"", now->line);
+        text_escaped(marker, file, strlen(file));
+        text_printf(marker, "\"%s\n", flags);
+        line_start = scanned;
+    }
+    u->changed = changed;
+}
+
 static void unit_free(unit *u) {
     for (size_t i = 0; i < u->edit_count; i++)
         text_free(&u->edits[i].with);
@@ -136,6 +184,7 @@ rewrite_result rewrite(const rewrite_options *options, const char *input, size_t
     tokens_read(&u.tokens, input, size, options->name);
     kernels_collect(&u);
     blank_words(&u);
+    break_long_lines(&u);
     variables_rewrite(&u);
     launches_rewrite(&u);
     if (options->is_c)

@@ -157,7 +157,8 @@ static void print_summary(const totals *sum, const char *program, int signal) {
     if (signal)
         fprintf(stderr, "%s: %s was ended by signal %d (%s)\n", name, program, signal, strsignal(signal));
     if (!sum->reports) {
-        fprintf(stderr, "%s: %s never used the Ascend runtime: nothing was checked (is it linked with libascendcl.so?)\n", name,
+        fprintf(stderr, "%s: %s never used the Ascend runtime: nothing was checked (is it linked with "
+                        "libascendcl.so, and does it call aclrtSetDevice?)\n", name,
                 program);
         return;
     }

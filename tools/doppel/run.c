@@ -35,6 +35,18 @@ static int wait_for(pid_t child, int *out_signal) {
     return WEXITSTATUS(status);
 }
 
+/* What people mean when they name something that cannot be started. */
+static const char *hint(const char *program) {
+    static const char *const sources[] = {".asc", ".cpp", ".cc", ".cxx", ".c"};
+    const char *dot = strrchr(program, '.');
+    for (unsigned i = 0; dot && i < sizeof sources / sizeof sources[0]; i++)
+        if (strcmp(dot, sources[i]) == 0)
+            return "; this is a source file: build it with ascc and name the program";
+    if (!strchr(program, '/') && access(program, X_OK) == 0)
+        return "; a program of this folder needs ./ before its name";
+    return "";
+}
+
 int doppel_run(const char *command, char **argv, int *out_signal) {
     int report[2], error = 0;
     *out_signal = 0;
@@ -53,7 +65,7 @@ int doppel_run(const char *command, char **argv, int *out_signal) {
         fprintf(stderr, "%s: cannot start a process: %s\n", command, strerror(errno));
     else if (read(report[0], &error, sizeof error) == (ssize_t)sizeof error) {
         wait_for(child, out_signal);
-        fprintf(stderr, "%s: cannot run %s: %s\n", command, argv[0], strerror(error));
+        fprintf(stderr, "%s: cannot run %s: %s%s\n", command, argv[0], strerror(error), hint(argv[0]));
         status = error == ENOENT ? DOPPEL_NOT_FOUND : DOPPEL_NOT_EXECUTABLE;
     } else {
         status = wait_for(child, out_signal);

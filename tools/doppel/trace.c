@@ -124,7 +124,7 @@ int doppel_trace(int argc, char **argv) {
     fflush(stdout);
     if (!print_file(summary)) {
         fprintf(stderr, "%s: %s left no trace: %s\n", name, argv[program],
-                signal ? "it did not reach its end" : "it never used the Ascend runtime (is it linked with libascendcl.so?)");
+                signal ? "it did not reach its end" : "it never used the Ascend runtime (is it linked with libascendcl.so, and does it call aclrtSetDevice?)");
         return status ? status : 1;
     }
     bool drawn = access(svg, R_OK) == 0 && doppel_draw_png(name, svg, png);

@@ -209,6 +209,7 @@ static bool before(dp_core *core, dp_insn *insn) {
     state->reported = 0;
     dp_clock_issue(&state->clocks, state->pipe);
     keep_pipe_order(state);
+    dp_check_rules(state);
     if (dp_check_flow(state))
         return true;
     if (insn->n_operands)
@@ -314,10 +315,10 @@ static void host_read(const dp_host_event *event) {
     char count[32];
     dp_finding f = {.kind = DP_CHECK_UNINITIALIZED};
     f.place = dp_place_of_caller(event->caller, "the host copies them");
-    snprintf(f.sentence, sizeof f.sentence, "%s copies %s bytes to the host that nothing has written",
+    snprintf(f.sentence, sizeof f.sentence, "%s copies %s bytes to the host that nothing has written, or that come from such bytes",
              event->name ? event->name : "a copy", dp_describe_count(missing, count));
     dp_describe_gm(first, missing, f.memory, sizeof f.memory);
-    snprintf(f.cure, sizeof f.cure, "check that the kernel writes the whole result (last tile, all blocks), or copy fewer bytes");
+    snprintf(f.cure, sizeof f.cure, "check that the inputs are filled to their ends, and that the kernel writes the whole result (last tile, all blocks)");
     dp_finding_add(&f);
 }
 
@@ -329,7 +330,7 @@ static void host_fault(const dp_host_event *event) {
     dp_finding f = {.kind = DP_CHECK_HOST};
     char what[64];
     snprintf(what, sizeof what, "%s is refused", event->name ? event->name : "the call");
-    f.place = dp_place_of_caller(event->caller, what);
+    f.place = event->loc.line ? dp_place_of_loc(event->loc, what) : dp_place_of_caller(event->caller, what);
     snprintf(f.sentence, sizeof f.sentence, "%s: %s", event->name ? event->name : "host call",
              event->message && event->message[0] ? event->message : "wrong use");
     dp_finding_add(&f);

@@ -51,7 +51,8 @@ void dp_describe_gm(const void *addr, size_t bytes, char *text, size_t text_byte
                         dp_describe_count((uint64_t)((const uint8_t *)addr - range.base) - range.size_bytes, at), range.id,
                         dp_describe_count(range.size_bytes, whole));
     else
-        used = snprintf(text, text_bytes, "%s bytes at %p, not in device memory", dp_describe_count(bytes, size), addr);
+        used = snprintf(text, text_bytes, "%s bytes at 0x%" PRIxPTR ", not in device memory", dp_describe_count(bytes, size),
+                        (uintptr_t)addr);
     dp_loc loc;
     char where[128];
     const void *inside = dp_gm_find(addr, &range) || dp_gm_find_before(addr, &range) ? range.base : addr;

@@ -7,6 +7,7 @@
 
 /* The run of the instruction's footprint that lies outside its memory. */
 typedef struct outside {
+    bool found;
     const dp_core *core;
     const dp_insn *insn;
     const uint8_t *addr;
@@ -20,7 +21,7 @@ enum { CALLS_MAX = 1 << 18 };
 
 /* Ends the visit when the answer is known, or when counts are too large to follow to the end. */
 static void end_visit(outside *o) {
-    if (o->addr || ++o->calls > CALLS_MAX)
+    if (o->found || ++o->calls > CALLS_MAX)
         longjmp(o->enough, 1);
 }
 
@@ -33,7 +34,7 @@ static void visit(outside *o, dp_access_fn look) {
 static void look_outside(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
     outside *o = context;
     (void)mode;
-    if (o->addr || operand >= 4 || !bytes)
+    if (o->found || operand >= 4 || !bytes)
         return;
     unsigned space = o->insn->operand[operand].space;
     const uint8_t *at = addr;
@@ -47,6 +48,7 @@ static void look_outside(void *context, unsigned operand, unsigned mode, const v
                bytes <= memory->size_bytes - (size_t)(at - memory->base);
     }
     if (!good) {
+        o->found = true;
         o->addr = at;
         o->bytes = bytes;
         o->space = space;
@@ -59,7 +61,7 @@ static void look_outside(void *context, unsigned operand, unsigned mode, const v
 static void look_beyond(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
     outside *o = context;
     (void)mode;
-    if (o->addr || operand >= 4 || !bytes || !o->insn->operand[operand].size_bytes)
+    if (o->found || operand >= 4 || !bytes || !o->insn->operand[operand].size_bytes)
         return;
     const dp_operand *tensor = &o->insn->operand[operand];
     const uint8_t *begin = tensor->addr, *end = begin + tensor->size_bytes, *at = addr;
@@ -67,6 +69,7 @@ static void look_beyond(void *context, unsigned operand, unsigned mode, const vo
         end_visit(o);
         return;
     }
+    o->found = true;
     o->addr = at >= begin && at < end ? end : at;
     o->bytes = at >= begin && at < end ? (size_t)(at + bytes - end) : bytes;
     o->space = tensor->space;
@@ -123,17 +126,21 @@ static void memory_fault(dp_check_core *state, const dp_insn *insn, dp_finding *
         return;
     }
     visit(&o, look_outside);
-    if (o.addr) {
+    if (o.found) {
         f->kind = DP_CHECK_OUT_OF_BOUNDS;
         describe(core, o.space, o.addr, o.bytes, f);
-        snprintf(f->cure, sizeof f->cure, "%s", o.space == DP_SPACE_GM
+        dp_gm_range range;
+        bool near = dp_gm_find(o.addr, &range) || dp_gm_find_before(o.addr, &range);
+        snprintf(f->cure, sizeof f->cure, "%s", o.space == DP_SPACE_GM && !near
+                     ? "pass the kernel pointers from aclrtMalloc, not host pointers or freed memory"
+                 : o.space == DP_SPACE_GM
                      ? "check the offset and the length of this block's last tile against the size of the allocation"
                      : "lower count, repeat or strides, or make the buffer larger");
         freed_before(&o, f);
         return;
     }
     visit(&o, look_beyond);
-    if (!o.addr)
+    if (!o.found)
         return;
     f->kind = DP_CHECK_OUTSIDE_TENSOR;
     describe(core, o.space, o.addr, o.bytes, f);
@@ -189,10 +196,11 @@ static bool queue_fault(dp_check_core *state, const char *sentence, dp_finding *
 /* The device's sentences end in their advice, after the last semicolon. */
 static void split_advice(dp_finding *f) {
     char *advice = strrchr(f->sentence, ';');
-    if (!advice || f->cure[0])
+    if (!advice)
         return;
     *advice = '\0';
-    snprintf(f->cure, sizeof f->cure, "%s", advice + 1 + strspn(advice + 1, " "));
+    if (!f->cure[0])
+        snprintf(f->cure, sizeof f->cure, "%s", advice + 1 + strspn(advice + 1, " "));
 }
 
 void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sentence) {

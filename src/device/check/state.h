@@ -101,6 +101,9 @@ void dp_check_flow_after(dp_check_core *state);
 /* Pipe p now knows what q knows and that q's work up to `time` is finished. */
 void dp_check_learn(dp_check_core *state, unsigned p, unsigned q, uint32_t time);
 
+/* rules.c: what runs here and yet is a mistake. */
+void dp_check_rules(dp_check_core *state);
+
 /* race.c: order of accesses inside the block. */
 void dp_check_local_accesses(dp_check_core *state, bool write);
 void dp_check_gm_accesses(dp_check_core *state);

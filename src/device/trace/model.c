@@ -74,10 +74,15 @@ static void work_of(const dp_trace_event *e, const rates *rate, double *out_head
     *out_body = cost.per_repeat * e->repeats;
 }
 
+/* A wait has a length in the picture, but its pipe does no work meanwhile. */
+static bool is_wait(const dp_trace_event *e) {
+    return e->op == DP_OP_WAIT_FLAG || e->op == DP_OP_BARRIER || e->op == DP_OP_SYNC_ALL;
+}
+
 static void finish(replay *r, dp_trace_event *e, double start, double end) {
     e->start = (uint64_t)start;
     e->end = (uint64_t)end;
-    if (e->pipe < DP_PIPE_COUNT)
+    if (e->pipe < DP_PIPE_COUNT && !is_wait(e))
         r->core->busy[e->pipe] += e->end - e->start;
     if (end > (double)r->core->end)
         r->core->end = (uint64_t)end;

@@ -153,13 +153,13 @@ static void advise_copies(FILE *out, const kernel_sum *sum, double share[DP_PIPE
     for (unsigned p = DP_PIPE_V; p < DP_PIPE_COUNT; p++)
         most = share[p] > most ? share[p] : most;
     if (together > 0.75 && together < 1.6 && most < 0.75) {
-        fprintf(out, "  advice: the pipes take turns; a second buffer per queue (InitBuffer(queue, 2, bytes)) lets copies and "
-                     "arithmetic overlap\n");
+        fprintf(out, "  advice: the pipes take turns; a second buffer per queue (InitBuffer(queue, 2, bytes)) and several tiles "
+                     "per block let copies and arithmetic overlap\n");
         *any = true;
     }
     for (unsigned p = DP_PIPE_MTE2; p <= DP_PIPE_MTE3; p++) {
         double average = sum->moves[p] ? sum->moved_bytes[p] / (double)sum->moves[p] : 0;
-        if (average > 0 && average < 16384 && share[p] > 0.4) {
+        if (average > 0 && average < 8192 && share[p] > 0.4) {
             fprintf(out, "  advice: %s moves %.0f bytes at a time; 16 KiB or more use the bandwidth better\n", dp_pipe_name(p), average);
             *any = true;
         }
