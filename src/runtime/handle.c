@@ -97,7 +97,8 @@ void *dp_handle_acquire(void *handle, dp_handle_kind kind, const char *argument)
         dp_fail(DP_ERR_HANDLE, "%s is %s (%p), but must be %s", argument, kind_name(found), handle, kind_name(kind));
         return NULL;
     }
-    dp_fail(DP_ERR_HANDLE, "%s is %s (%p) that was destroyed before", argument, kind_name(found), handle);
+    dp_fail(DP_ERR_HANDLE, "%s is %s (%p) that was destroyed before; destroy it after its last use", argument,
+            kind_name(found), handle);
     return NULL;
 }
 

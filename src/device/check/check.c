@@ -333,6 +333,7 @@ static void host_fault(const dp_host_event *event) {
     f.place = event->loc.line ? dp_place_of_loc(event->loc, what) : dp_place_of_caller(event->caller, what);
     snprintf(f.sentence, sizeof f.sentence, "%s: %s", event->name ? event->name : "host call",
              event->message && event->message[0] ? event->message : "wrong use");
+    dp_check_split_advice(&f);
     dp_finding_add(&f);
 }
 

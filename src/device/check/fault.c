@@ -193,8 +193,8 @@ static bool queue_fault(dp_check_core *state, const char *sentence, dp_finding *
     return false;
 }
 
-/* The device's sentences end in their advice, after the last semicolon. */
-static void split_advice(dp_finding *f) {
+/* The sentences of the device and the runtime end in their advice, after the last semicolon. */
+void dp_check_split_advice(dp_finding *f) {
     char *advice = strrchr(f->sentence, ';');
     if (!advice)
         return;
@@ -230,6 +230,6 @@ void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sente
         }
     }
     state->in_fault = false;
-    split_advice(&f);
+    dp_check_split_advice(&f);
     dp_finding_add(&f);
 }

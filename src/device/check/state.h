@@ -121,6 +121,8 @@ void dp_check_block_end(dp_check_core *state);
 
 /* fault.c: a fault of the device as a finding. */
 void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sentence);
+/* What follows the last semicolon of the sentence becomes the cure, unless there is one already. */
+void dp_check_split_advice(dp_finding *f);
 
 /* describe.c: words for reports. */
 void dp_describe_local(const dp_core *core, unsigned space, const void *addr, size_t bytes, char *text, size_t text_bytes);
