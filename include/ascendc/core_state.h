@@ -106,14 +106,14 @@ template <typename T>
 inline void SetCmpMask(const LocalTensor<T> &src, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_state_insn(DP_OP_SET_CMPMASK, loc);
     insn.n_operands = 2;
-    insn.operand[1] = src.dp_operand_of();
+    dp_put_operand(insn.operand[1], src.dp_operand_of());
     dp_issue(&insn);
 }
 template <typename T>
 inline void GetCmpMask(const LocalTensor<T> &dst, dp_loc loc = dp_loc::current()) {
     dp_insn insn = dp_state_insn(DP_OP_GET_CMPMASK, loc);
     insn.n_operands = 1;
-    insn.operand[0] = dst.dp_operand_of();
+    dp_put_operand(insn.operand[0], dst.dp_operand_of());
     dp_issue(&insn);
 }
 
@@ -138,7 +138,7 @@ inline void SetDeqScale(const LocalTensor<T> &vdeqTensor, const VdeqInfo &vdeqIn
         table.SetValue(i, dp_deq_word(vdeqInfo.vdeqScale[i], vdeqInfo.vdeqOffset[i], vdeqInfo.vdeqSignMode[i]), loc);
     dp_insn insn = dp_state_insn(DP_OP_SET_DEQ_SCALE, loc);
     insn.n_operands = 2;
-    insn.operand[1] = table.dp_operand_of();
+    dp_put_operand(insn.operand[1], table.dp_operand_of());
     dp_issue(&insn);
 }
 

@@ -24,11 +24,12 @@ constexpr bool dp_is_16_or_32_bit() {
 }
 
 inline dp_insn dp_copy_insn(dp_op op, const dp_operand &dst, const dp_operand &src, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = static_cast<uint16_t>(op);
     insn.n_operands = 2;
-    insn.operand[0] = dst;
-    insn.operand[1] = src;
+    dp_put_operand(insn.operand[0], dst);
+    dp_put_operand(insn.operand[1], src);
     insn.loc = loc;
     return insn;
 }
@@ -283,10 +284,11 @@ inline void InitConstValue(const LocalTensor<T> &dstLocal, const InitConstValueP
     static_assert(dp_is_16_or_32_bit<T>(),
                   "InitConstValue works on half, int16_t, uint16_t, bfloat16_t, int32_t, uint32_t and float");
     const uint32_t unit = dstLocal.dp_space() == DP_SPACE_L1 ? 32 : 512;
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_INIT_CONST;
     insn.n_operands = 1;
-    insn.operand[0] = dstLocal.dp_operand_of();
+    dp_put_operand(insn.operand[0], dstLocal.dp_operand_of());
     insn.scalar_bits = dp_scalar_bits(initConstValueParams.initValue);
     insn.u.copy.block_count = initConstValueParams.repeatTimes;
     insn.u.copy.block_bytes = initConstValueParams.blockNum * unit;
@@ -303,10 +305,11 @@ inline void InitOutput(GlobalTensor<T> gmWorkspaceAddr, uint32_t size, T value =
 }
 
 inline void dp_clean_cache(const dp_operand &where, bool entire, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_DCCI;
     insn.n_operands = 1;
-    insn.operand[0] = where;
+    dp_put_operand(insn.operand[0], where);
     insn.u.vec.flag0 = entire;
     insn.loc = loc;
     dp_issue(&insn);

@@ -19,14 +19,15 @@ inline dp_insn dp_gather_insn(const LocalTensor<T> &dst, const LocalTensor<T> &s
                               unsigned dst_rep_stride, dp_loc loc) {
     static_assert(dp_is_16_or_32_bit<T>(),
                   "Gather works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_GATHER;
     insn.n_operands = 3;
     insn.repeat = repeat;
     insn.scalar_bits = base;
-    insn.operand[0] = dst.dp_operand_of(1, dst_rep_stride);
-    insn.operand[1] = src.dp_operand_of();
-    insn.operand[2] = offsets.dp_operand_of();
+    dp_put_operand(insn.operand[0], dst.dp_operand_of(1, dst_rep_stride));
+    dp_put_operand(insn.operand[1], src.dp_operand_of());
+    dp_put_operand(insn.operand[2], offsets.dp_operand_of());
     insn.loc = loc;
     return insn;
 }
@@ -65,13 +66,14 @@ inline void Gatherb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Lo
                     const LocalTensor<uint32_t> &offsetLocal, const uint32_t repeatTimes,
                     const GatherRepeatParams &repeatParams, dp_loc loc = dp_loc::current()) {
     static_assert(dp_is_16_or_32_bit<T>(), "Gatherb works on 16-bit and 32-bit types");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_GATHERB;
     insn.n_operands = 3;
     insn.repeat = repeatTimes;
-    insn.operand[0] = dstLocal.dp_operand_of(repeatParams.dstBlkStride, repeatParams.dstRepStride);
-    insn.operand[1] = src0Local.dp_operand_of();
-    insn.operand[2] = offsetLocal.dp_operand_of();
+    dp_put_operand(insn.operand[0], dstLocal.dp_operand_of(repeatParams.dstBlkStride, repeatParams.dstRepStride));
+    dp_put_operand(insn.operand[1], src0Local.dp_operand_of());
+    dp_put_operand(insn.operand[2], offsetLocal.dp_operand_of());
     insn.loc = loc;
     dp_issue(&insn);
 }
@@ -105,13 +107,14 @@ inline dp_insn dp_gather_mask_insn(const LocalTensor<T> &dst, const LocalTensor<
     static_assert(dp_is_16_or_32_bit<T>(),
                   "GatherMask works on half, bfloat16_t, int16_t, uint16_t, float, int32_t and uint32_t");
     static_assert(mode == GatherMaskMode::VERSION_V2, "dav-2201 has GatherMaskMode::VERSION_V2 only");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_GATHER_MASK;
     insn.n_operands = 2;
     insn.repeat = p.repeatTimes;
     insn.mask[0] = mask;
-    insn.operand[0] = dst.dp_operand_of();
-    insn.operand[1] = src.dp_operand_of(p.src0BlockStride, p.src0RepeatStride);
+    dp_put_operand(insn.operand[0], dst.dp_operand_of());
+    dp_put_operand(insn.operand[1], src.dp_operand_of(p.src0BlockStride, p.src0RepeatStride));
     insn.u.vec.flag1 = reduce_mode;
     insn.loc = loc;
     return insn;
@@ -125,7 +128,7 @@ inline void GatherMask(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src
                   "the pattern of GatherMask is uint16_t for 16-bit data and uint32_t for 32-bit data");
     dp_insn insn = dp_gather_mask_insn<T, mode>(dstLocal, src0Local, reduceMode, mask, gatherMaskParams, loc);
     insn.n_operands = 3;
-    insn.operand[2] = src1Pattern.dp_operand_of(1, gatherMaskParams.src1RepeatStride);
+    dp_put_operand(insn.operand[2], src1Pattern.dp_operand_of(1, gatherMaskParams.src1RepeatStride));
     dp_issue(&insn);
     rsvdCnt = insn.result;
 }
@@ -141,7 +144,8 @@ inline void GatherMask(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src
 
 /* Elements the last GatherMask kept. */
 inline int64_t GetGatherMaskRemainCount(dp_loc loc = dp_loc::current()) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_GET_KEPT;
     insn.loc = loc;
     dp_issue(&insn);

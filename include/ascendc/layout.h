@@ -26,7 +26,7 @@ inline void Transpose(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcL
                   "Transpose works on int8_t, uint8_t, half, int16_t, uint16_t, float, int32_t and uint32_t");
     dp_insn insn = dp_copy_insn(DP_OP_TRANSPOSE, dstLocal.dp_operand_of(), srcLocal.dp_operand_of(), loc);
     insn.n_operands = 3;
-    insn.operand[2] = sharedTmpBuffer.dp_operand_of();
+    dp_put_operand(insn.operand[2], sharedTmpBuffer.dp_operand_of());
     insn.u.vec.aux[0] = static_cast<uint32_t>(transposeParams.transposeType);
     insn.u.vec.aux[1] = transposeParams.nSize;
     insn.u.vec.aux[2] = transposeParams.cSize;
@@ -41,13 +41,14 @@ template <typename T>
 inline void dp_trans_data(const dp_row_list &rows, const TransDataTo5HDParams &p, dp_loc loc) {
     static_assert(dp_is_one_of<T, int8_t, uint8_t>() || dp_is_16_or_32_bit<T>(),
                   "TransDataTo5HD works on int8_t, uint8_t, int16_t, uint16_t, half, int32_t, uint32_t and float");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_TRANS_DATA_TO_5HD;
     insn.n_operands = 2;
     insn.repeat = p.repeatTimes;
     insn.scalar_bits = reinterpret_cast<uint64_t>(&rows);
-    insn.operand[0] = dp_make_operand(rows.dst[0], 0, 0, 1, p.dstRepStride, dp_dtype_of<T>(), DP_SPACE_UB);
-    insn.operand[1] = dp_make_operand(rows.src[0], 0, 0, 1, p.srcRepStride, dp_dtype_of<T>(), DP_SPACE_UB);
+    dp_put_operand(insn.operand[0], dp_make_operand(rows.dst[0], 0, 0, 1, p.dstRepStride, dp_dtype_of<T>(), DP_SPACE_UB));
+    dp_put_operand(insn.operand[1], dp_make_operand(rows.src[0], 0, 0, 1, p.srcRepStride, dp_dtype_of<T>(), DP_SPACE_UB));
     insn.u.vec.flag0 = p.dstHighHalf;
     insn.u.vec.flag1 = p.srcHighHalf;
     insn.loc = loc;
@@ -93,12 +94,13 @@ template <typename T>
 inline void Brcb(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local, const uint32_t repeatTimes,
                  const BrcbRepeatParams &repeatParams, dp_loc loc = dp_loc::current()) {
     static_assert(dp_is_16_or_32_bit<T>(), "Brcb works on 16-bit and 32-bit types");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_BRCB;
     insn.n_operands = 2;
     insn.repeat = repeatTimes;
-    insn.operand[0] = dstLocal.dp_operand_of(repeatParams.dstBlkStride, repeatParams.dstRepStride);
-    insn.operand[1] = src0Local.dp_operand_of();
+    dp_put_operand(insn.operand[0], dstLocal.dp_operand_of(repeatParams.dstBlkStride, repeatParams.dstRepStride));
+    dp_put_operand(insn.operand[1], src0Local.dp_operand_of());
     insn.loc = loc;
     dp_issue(&insn);
 }
@@ -108,12 +110,13 @@ inline dp_insn dp_index_insn(const LocalTensor<T> &dst, const dp_prim_t<T> &firs
                              unsigned rep_stride, dp_loc loc) {
     static_assert(dp_is_one_of<T, half, int16_t, float, int32_t>(),
                   "CreateVecIndex works on half, int16_t, float and int32_t");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_CREATE_VEC_INDEX;
     insn.n_operands = 1;
     insn.repeat = repeat;
     insn.scalar_bits = dp_scalar_bits(first);
-    insn.operand[0] = dst.dp_operand_of(blk_stride, rep_stride);
+    dp_put_operand(insn.operand[0], dst.dp_operand_of(blk_stride, rep_stride));
     insn.loc = loc;
     return insn;
 }
@@ -151,13 +154,14 @@ inline dp_insn dp_bilinear_insn(const LocalTensor<T> &dst, const LocalTensor<T> 
                                 bool repeat_mode, uint16_t dst_blk_stride, uint16_t v_offset, uint32_t v_repeat,
                                 dp_loc loc) {
     static_assert(dp_is_one_of<T, half>(), "BilinearInterpolation works on half");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_BILINEAR;
     insn.n_operands = 4;
-    insn.operand[0] = dst.dp_operand_of(dst_blk_stride);
-    insn.operand[1] = src0.dp_operand_of();
-    insn.operand[2] = offsets.dp_operand_of();
-    insn.operand[3] = src1.dp_operand_of();
+    dp_put_operand(insn.operand[0], dst.dp_operand_of(dst_blk_stride));
+    dp_put_operand(insn.operand[1], src0.dp_operand_of());
+    dp_put_operand(insn.operand[2], offsets.dp_operand_of());
+    dp_put_operand(insn.operand[3], src1.dp_operand_of());
     insn.u.vec.aux[0] = h_repeat;
     insn.u.vec.aux[1] = repeat_mode;
     insn.u.vec.aux[2] = v_offset;

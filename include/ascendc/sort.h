@@ -26,13 +26,14 @@ template <typename T>
 inline void Sort32(const LocalTensor<T> &dstLocal, const LocalTensor<T> &src0Local,
                    const LocalTensor<uint32_t> &src1Local, const int32_t repeatTimes, dp_loc loc = dp_loc::current()) {
     DP_ASSERT_SCORE(T, "Sort32");
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_SORT32;
     insn.n_operands = 3;
     insn.repeat = static_cast<uint32_t>(repeatTimes);
-    insn.operand[0] = dstLocal.dp_operand_of();
-    insn.operand[1] = src0Local.dp_operand_of();
-    insn.operand[2] = src1Local.dp_operand_of();
+    dp_put_operand(insn.operand[0], dstLocal.dp_operand_of());
+    dp_put_operand(insn.operand[1], src0Local.dp_operand_of());
+    dp_put_operand(insn.operand[2], src1Local.dp_operand_of());
     insn.loc = loc;
     dp_issue(&insn);
 }
@@ -42,14 +43,15 @@ template <typename T>
 inline uint64_t dp_merge_sorted(const LocalTensor<T> &dst, const MrgSortSrcList<T> &lists, const uint16_t lengths[4],
                                 bool suspend, uint16_t valid, uint32_t repeat, dp_loc loc) {
     const uint64_t list3 = reinterpret_cast<uint64_t>(lists.src4.GetPhyAddr());
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_MRG_SORT;
     insn.n_operands = 4;
     insn.repeat = repeat;
-    insn.operand[0] = dst.dp_operand_of();
-    insn.operand[1] = lists.src1.dp_operand_of();
-    insn.operand[2] = lists.src2.dp_operand_of();
-    insn.operand[3] = lists.src3.dp_operand_of();
+    dp_put_operand(insn.operand[0], dst.dp_operand_of());
+    dp_put_operand(insn.operand[1], lists.src1.dp_operand_of());
+    dp_put_operand(insn.operand[2], lists.src2.dp_operand_of());
+    dp_put_operand(insn.operand[3], lists.src3.dp_operand_of());
     insn.u.vec.aux[0] = static_cast<uint32_t>(list3);
     insn.u.vec.aux[1] = static_cast<uint32_t>(list3 >> 32);
     insn.u.vec.flag0 = static_cast<uint8_t>(valid > 255 ? 255 : valid);
@@ -81,7 +83,8 @@ inline void MrgSort(const LocalTensor<T> &dstLocal, const MrgSortSrcList<T> &sor
 
 inline void GetMrgSortResult(uint16_t &mrgSortList1, uint16_t &mrgSortList2, uint16_t &mrgSortList3,
                              uint16_t &mrgSortList4, dp_loc loc = dp_loc::current()) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_GET_MRG_SORT_RESULT;
     insn.loc = loc;
     dp_issue(&insn);

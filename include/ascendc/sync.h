@@ -56,7 +56,8 @@ constexpr dp_pipe_pair dp_pipes_of(HardEvent event) {
 }
 
 inline void dp_issue_flag(dp_op op, unsigned src, unsigned dst, int id, dp_loc loc, bool implied = false) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = static_cast<uint16_t>(op);
     insn.u.sync.src_pipe = static_cast<uint8_t>(src);
     insn.u.sync.dst_pipe = static_cast<uint8_t>(dst);

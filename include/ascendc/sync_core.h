@@ -10,7 +10,8 @@
 namespace AscendC {
 
 inline dp_insn dp_cross_insn(dp_op op, unsigned mode, unsigned pipe, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = static_cast<uint16_t>(op);
     insn.u.sync.mode = static_cast<uint8_t>(mode);
     insn.u.sync.src_pipe = static_cast<uint8_t>(pipe);
@@ -22,8 +23,8 @@ inline dp_insn dp_workspace_insn(dp_op op, bool aiv_only, const GlobalTensor<int
                                  const LocalTensor<int32_t> &ub, dp_loc loc) {
     dp_insn insn = dp_cross_insn(op, aiv_only, DP_PIPE_S, loc);
     insn.n_operands = 2;
-    insn.operand[0] = gm.dp_operand_of();
-    insn.operand[1] = ub.dp_operand_of();
+    dp_put_operand(insn.operand[0], gm.dp_operand_of());
+    dp_put_operand(insn.operand[1], ub.dp_operand_of());
     return insn;
 }
 
@@ -109,7 +110,7 @@ class GroupBarrier {
     void issue(dp_op op, uint32_t index, dp_loc loc) {
         dp_insn insn = dp_cross_insn(op, 0, DP_PIPE_MTE3, loc);
         insn.n_operands = 1;
-        insn.operand[0] = dp_make_operand(workspace_, 0, 0, 1, 8, DP_I32, DP_SPACE_GM);
+        dp_put_operand(insn.operand[0], dp_make_operand(workspace_, 0, 0, 1, 8, DP_I32, DP_SPACE_GM));
         insn.mask[0] = index;
         insn.mask[1] = arriving_;
         insn.scalar_bits = waiting_;

@@ -41,6 +41,21 @@ inline dp_operand dp_make_operand(const void *addr, uint64_t size_bytes, uint32_
     return o;
 }
 
+/*
+ * Field by field: a copy of the whole struct loads it in wide words, which cannot be forwarded from the narrow stores that have just
+ * built it, and so waits for every earlier store, a tile's copy included.
+ */
+inline void dp_put_operand(dp_operand &to, const dp_operand &from) {
+    to.addr = from.addr;
+    to.size_bytes = from.size_bytes;
+    to.buffer_id = from.buffer_id;
+    to.block_stride = from.block_stride;
+    to.repeat_stride = from.repeat_stride;
+    to.dtype = from.dtype;
+    to.space = from.space;
+    to.past_end = from.past_end;
+}
+
 /* A value's bits in the low bytes of a word, as dp_insn.scalar_bits wants them. */
 template <typename T>
 inline uint64_t dp_scalar_bits(T value) {
@@ -60,10 +75,11 @@ inline T dp_scalar_of_bits(uint64_t bits) {
 /* GetValue. For int4b_t, u.vec.flag0 says which nibble of the byte is meant. */
 template <typename P>
 inline P dp_scalar_load(dp_operand source, uint64_t index, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_SCALAR_LOAD;
     insn.n_operands = 2;
-    insn.operand[1] = source;
+    dp_put_operand(insn.operand[1], source);
     insn.u.vec.flag0 = std::is_same<P, int4b_t>::value && (index & 1);
     insn.loc = loc;
     dp_issue(&insn);
@@ -76,10 +92,11 @@ inline P dp_scalar_load(dp_operand source, uint64_t index, dp_loc loc) {
 /* SetValue. */
 template <typename P>
 inline void dp_scalar_store(dp_operand destination, uint64_t index, P value, dp_loc loc) {
-    dp_insn insn = {};
+    dp_insn insn;
+    dp_insn_clear(&insn);
     insn.op = DP_OP_SCALAR_STORE;
     insn.n_operands = 1;
-    insn.operand[0] = destination;
+    dp_put_operand(insn.operand[0], destination);
     insn.u.vec.flag0 = std::is_same<P, int4b_t>::value && (index & 1);
     insn.scalar_bits = dp_scalar_bits(value);
     insn.loc = loc;
@@ -209,15 +226,16 @@ public:
     /* operator= cannot carry a location as a default argument: reports name the operand, not the line. */
     template <typename U, dp_op Op, int Cmp>
     void operator=(const dp_tensor_expression<U, Op, Cmp> &expression) {
-        dp_insn insn = {};
+        dp_insn insn;
+        dp_insn_clear(&insn);
         insn.op = Op;
         insn.mask_kind = DP_MASK_COUNT;
         insn.n_operands = 3;
         insn.repeat = 1;
         insn.mask[0] = GetSize();
-        insn.operand[0] = dp_operand_of();
-        insn.operand[1] = expression.a.dp_operand_of();
-        insn.operand[2] = expression.b.dp_operand_of();
+        dp_put_operand(insn.operand[0], dp_operand_of());
+        dp_put_operand(insn.operand[1], expression.a.dp_operand_of());
+        dp_put_operand(insn.operand[2], expression.b.dp_operand_of());
         if (Cmp >= 0)
             insn.u.vec.cmp_mode = static_cast<uint8_t>(Cmp);
         dp_issue(&insn);

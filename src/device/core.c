@@ -79,6 +79,7 @@ void dp_core_block_begin(dp_core *core) {
 }
 
 void dp_core_block_end(dp_core *core, bool faulted) {
+    core->math->stream_fence(); /* what the block wrote past the caches is there before anybody hears that it ended */
     dp_queue_block_end(core, faulted);
     if (core->observer && core->observer->block_end)
         core->observer->block_end(core, faulted);

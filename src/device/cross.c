@@ -343,6 +343,7 @@ static void group(dp_core *core, const dp_insn *insn) {
 }
 
 void dp_exec_cross(dp_core *core, dp_insn *insn) {
+    core->math->stream_fence();
     switch (insn->op) {
     case DP_OP_CROSS_SET:
         check_flag(core, insn);

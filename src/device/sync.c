@@ -88,7 +88,8 @@ void dp_exec_sync(dp_core *core, dp_insn *insn) {
         if (insn->u.sync.src_pipe > DP_PIPE_ALL)
             dp_fault(core, insn, insn->loc, "pipe %u does not exist", insn->u.sync.src_pipe);
         break;
-    default: /* DATA_SYNC_BARRIER: program order already gives what it asks for */
+    default: /* DATA_SYNC_BARRIER: program order gives all it asks for but the order of writes past the caches */
+        core->math->stream_fence();
         break;
     }
 }

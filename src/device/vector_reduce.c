@@ -233,6 +233,17 @@ static void grouped(const reduction *red, bool pairs) {
     }
 }
 
+/* The common case without a call for each value. */
+static void add_floats(uint64_t *sum, const uint8_t *values, uint32_t first, uint32_t n) {
+    float total, value;
+    memcpy(&total, sum, sizeof total);
+    for (uint32_t i = first; i < n; i++) {
+        memcpy(&value, values + i * sizeof value, sizeof value);
+        total += value;
+    }
+    memcpy(sum, &total, sizeof total);
+}
+
 /* Per-repeat trees, added up in order in the element type: the accumulation register of the chip. */
 static void running_sum(const reduction *red) {
     uint8_t buffer[DP_REPEAT_BYTES] __attribute__((aligned(64))), padded[DP_REPEAT_BYTES] __attribute__((aligned(64)));
@@ -248,12 +259,14 @@ static void running_sum(const reduction *red) {
         } else {
             red->fns->tree_sum(sums, padded_run(red, r, 0, buffer, padded), red->lanes.per_repeat);
         }
-        for (uint32_t i = 0; i < n; i++) {
-            if (r + i == 0)
-                memcpy(&sum, sums, red->bytes);
-            else
+        uint32_t first = r == 0;
+        if (first)
+            memcpy(&sum, sums, red->bytes);
+        if (red->insn->operand[0].dtype == DP_F32)
+            add_floats(&sum, sums, first, n);
+        else
+            for (uint32_t i = first; i < n; i++)
                 add(&sum, &sum, sums + i * red->bytes, 1);
-        }
         r += n;
     }
     if (!red->lanes.repeats)

@@ -79,7 +79,11 @@ typedef struct dp_math {
     dp_reduce_fns reduce[DP_DTYPE_COUNT];
     dp_atomic_fn atomic[DP_MATH_ATOMIC_COUNT][DP_DTYPE_COUNT];
     void (*copy)(void *dst, const void *src, size_t size_bytes); /* cached copy, small sizes fast */
-    void (*copy_stream)(void *dst, const void *src, size_t size_bytes); /* destination past the caches */
+    /* Destination past the caches. Not ordered with later stores: call stream_fence before others are told of the data. */
+    void (*copy_stream)(void *dst, const void *src, size_t size_bytes);
+    /* Out of memory that is read in order: prefetches beyond the end of src. The regions do not overlap. */
+    void (*copy_ahead)(void *dst, const void *src, size_t size_bytes);
+    void (*stream_fence)(void);
 } dp_math;
 
 /* Table of a rung; rungs the processor lacks (or the build left out) give the best lower one. Never NULL; immutable. */

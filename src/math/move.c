@@ -134,7 +134,7 @@ DP_INLINE void line_move(char *to, const char *from) {
 #define DP_LINE_MOVE(to, from) line_move(to, from)
 #endif
 
-enum { STREAM_LEAST_BYTES = 4096, LINE = 64 }; /* below this the fence costs more than the cache lines: bench/math */
+enum { STREAM_LEAST_BYTES = 4096, LINE = 64 }; /* bench/math */
 
 /* Whole cache lines go past the caches; the ends, which share a line with other data, through them. */
 static void copy_stream(void *dst, const void *src, size_t size_bytes) {
@@ -158,8 +158,36 @@ static void copy_stream(void *dst, const void *src, size_t size_bytes) {
     for (; size_bytes >= LINE; size_bytes -= LINE, to += LINE, from += LINE)
         DP_LINE_MOVE(to, from);
     memcpy(to, from, size_bytes);
-    _mm_sfence(); /* streaming stores are not ordered with the stores that will announce the data */
 }
+#endif
+
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+static void copy_ahead(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
+static void stream_fence(void) {}
+#else
+enum { AHEAD_BYTES = 1024, AHEAD_LEAST_BYTES = 512 }; /* distance measured with tiles of 4 to 16 KiB out of DRAM */
+
+/*
+ * The hardware's prefetcher starts anew in every page and every tile; asking for lines ahead of the copy, the next tile's included,
+ * keeps the memory busy. A prefetch of an address that does not exist is nothing.
+ */
+static void copy_ahead(void *dst, const void *src, size_t size_bytes) {
+    if (size_bytes < AHEAD_LEAST_BYTES) {
+        copy(dst, src, size_bytes);
+        return;
+    }
+    char *to = dst;
+    const char *from = src;
+    size_t i = 0;
+    for (; i + 2 * LINE <= size_bytes; i += 2 * LINE) {
+        __builtin_prefetch(from + i + AHEAD_BYTES);
+        __builtin_prefetch(from + i + AHEAD_BYTES + LINE);
+        memcpy(to + i, from + i, 2 * LINE);
+    }
+    memcpy(to + i, from + i, size_bytes - i);
+}
+
+static void stream_fence(void) { _mm_sfence(); }
 #endif
 
 #define DP_ENTER(T, dtype)                                                                                             \
@@ -183,4 +211,6 @@ void DP_RUNG(dp_math_fill_move)(dp_math *table) {
     DP_ENTER(int64_t, DP_F64)
     table->copy = copy;
     table->copy_stream = copy_stream;
+    table->copy_ahead = copy_ahead;
+    table->stream_fence = stream_fence;
 }

@@ -72,22 +72,35 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
         }                                                                                                              \
     }
 
-/* sum of one repeat: whole vectors while there are several, then lane by lane */
+/* sums of whole repeats: as many repeats as a vector has lanes end in one vector of results */
 #define DP_REPEAT_SUM(type, lanes)                                                                                     \
-    DP_INLINE float repeat_total_##type(const void *a, size_t first) {                                                 \
+    /* one vector of partial sums of a repeat */                                                                       \
+    DP_INLINE vf repeat_vector_##type(const void *a, size_t first) {                                                   \
         vf v[(lanes) / DP_LANES];                                                                                      \
         for (size_t k = 0; k < (lanes) / DP_LANES; k++)                                                                \
             v[k] = vf_load_##type(a, first + k * DP_LANES);                                                            \
         DP_TREE(v, (lanes) / DP_LANES, sum, vf_round_##type)                                                           \
+        return v[0];                                                                                                   \
+    }                                                                                                                  \
+    DP_INLINE float repeat_total_##type(const void *a, size_t first) {                                                 \
+        vf v = repeat_vector_##type(a, first);                                                                         \
         for (size_t left = DP_LANES; left > 1; left /= 2)                                                              \
-            v[0] = vf_round_##type(vf_even(v[0], v[0]) + vf_odd(v[0], v[0]));                                          \
+            v = vf_round_##type(vf_even(v, v) + vf_odd(v, v));                                                         \
         float lane[DP_LANES];                                                                                          \
-        vf_store_f32(lane, 0, v[0]);                                                                                   \
+        vf_store_f32(lane, 0, v);                                                                                      \
         return lane[0];                                                                                                \
     }                                                                                                                  \
     static void repeat_sum_##type(void *dst, const void *a, size_t n_repeats) {                                        \
-        for (size_t r = 0; r < n_repeats; r++)                                                                         \
-            put_##type(dst, r, repeat_total_##type(a, r *(lanes)));                                                    \
+        size_t r = 0;                                                                                                  \
+        for (; r + DP_LANES <= n_repeats; r += DP_LANES) {                                                             \
+            vf u[DP_LANES];                                                                                            \
+            for (size_t k = 0; k < DP_LANES; k++)                                                                      \
+                u[k] = repeat_vector_##type(a, (r + k) * (lanes));                                                     \
+            DP_TREE(u, DP_LANES, sum, vf_round_##type)                                                                 \
+            vf_store_##type(dst, r, u[0]);                                                                             \
+        }                                                                                                              \
+        for (; r < n_repeats; r++)                                                                                     \
+            put_##type(dst, r, repeat_total_##type(a, r * (lanes)));                                                   \
     }
 
 /*
@@ -120,23 +133,31 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
     static void name##_##type(void *out_value, uint32_t *out_index, const void *a, size_t n) {                         \
         if (n == 0)                                                                                                    \
             return;                                                                                                    \
-        float lane[DP_LANES];                                                                                          \
-        size_t lanes = 1, at = 0;                                                                                      \
-        lane[0] = float_##type(a, 0);                                                                                  \
+        float lane[DP_LANES], best;                                                                                    \
+        size_t i = DP_LANES;                                                                                           \
         if (n >= DP_LANES) {                                                                                           \
-            vf best = vf_load_##type(a, 0);                                                                            \
-            for (size_t i = DP_LANES; i + DP_LANES <= n; i += DP_LANES)                                                \
-                best = combine(best, vf_load_##type(a, i));                                                            \
-            best = combine(best, vf_load_##type(a, n - DP_LANES));                                                     \
-            vf_store_f32(lane, 0, best);                                                                               \
-            lanes = DP_LANES;                                                                                          \
+            vf v[4];                                                                                                   \
+            v[0] = v[1] = v[2] = v[3] = vf_load_##type(a, 0);                                                          \
+            for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES)                                                           \
+                for (size_t k = 0; k < 4; k++)                                                                         \
+                    v[k] = combine(v[k], vf_load_##type(a, i + k * DP_LANES));                                         \
+            for (; i + DP_LANES <= n; i += DP_LANES)                                                                   \
+                v[0] = combine(v[0], vf_load_##type(a, i));                                                            \
+            v[1] = combine(v[1], vf_load_##type(a, n - DP_LANES));                                                     \
+            vf_store_f32(lane, 0, combine(combine(v[0], v[1]), combine(v[2], v[3])));                                  \
+            best = lane[0];                                                                                            \
+            for (size_t k = 1; k < DP_LANES; k++)                                                                      \
+                best = scalar_##combine(best, lane[k]);                                                                \
+        } else {                                                                                                       \
+            best = float_##type(a, 0);                                                                                 \
+            for (size_t k = 1; k < n; k++)                                                                             \
+                best = scalar_##combine(best, float_##type(a, k));                                                     \
         }                                                                                                              \
-        float best = lane[0];                                                                                          \
-        for (size_t k = 1; k < lanes; k++)                                                                             \
-            best = scalar_##combine(best, lane[k]);                                                                    \
-        for (size_t k = 1; n < DP_LANES && k < n; k++)                                                                 \
-            best = scalar_##combine(best, float_##type(a, k));                                                         \
-        at = find_##type(a, n, best);                                                                                  \
+        if (!out_index && best == best && best != 0.0f) { /* zeros and NaNs come in several bit patterns */            \
+            put_##type(out_value, 0, best);                                                                            \
+            return;                                                                                                    \
+        }                                                                                                              \
+        size_t at = find_##type(a, n, best);                                                                           \
         memmove(out_value, (const T *)a + at, sizeof(T));                                                              \
         if (out_index)                                                                                                 \
             *out_index = (uint32_t)at;                                                                                 \
@@ -145,13 +166,20 @@ DP_INLINE float scalar_first_max(float a, float b) { return b > a || (b != b && 
 DP_INLINE float scalar_first_min(float a, float b) { return b < a || (b != b && a == a) ? b : a; }
 
 #define DP_FIND(type)                                                                                                  \
+    DP_INLINE uint32_t found_##type(const void *a, size_t i, vf wanted, bool nan) {                                    \
+        vf x = vf_load_##type(a, i);                                                                                   \
+        return vm_bits(nan ? vf_is_nan(x) : vf_eq(x, wanted));                                                         \
+    }                                                                                                                  \
     static size_t find_##type(const void *a, size_t n, float wanted) {                                                 \
         vf w = vf_set(wanted);                                                                                         \
         bool nan = wanted != wanted;                                                                                   \
         size_t i = 0;                                                                                                  \
+        for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES)                                                               \
+            if (found_##type(a, i, w, nan) | found_##type(a, i + DP_LANES, w, nan) |                                   \
+                found_##type(a, i + 2 * DP_LANES, w, nan) | found_##type(a, i + 3 * DP_LANES, w, nan))                 \
+                break;                                                                                                 \
         for (; i + DP_LANES <= n; i += DP_LANES) {                                                                     \
-            vf x = vf_load_##type(a, i);                                                                               \
-            uint32_t found = vm_bits(nan ? vf_is_nan(x) : vf_eq(x, w));                                                \
+            uint32_t found = found_##type(a, i, w, nan);                                                               \
             if (found)                                                                                                 \
                 return i + (size_t)__builtin_ctz(found);                                                               \
         }                                                                                                              \
