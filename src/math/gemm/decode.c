@@ -121,10 +121,9 @@ typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, si
 DOTS(F32)
 DOTS(F16)
 DOTS(BF16)
-DOTS(I8)
 
 static const dot_fn *dots_of(dp_dtype t, size_t rows) {
-    const dot_fn(*table)[2] = t == DP_F32 ? dots_F32 : t == DP_F16 ? dots_F16 : t == DP_BF16 ? dots_BF16 : dots_I8;
+    const dot_fn(*table)[2] = t == DP_F32 ? dots_F32 : t == DP_F16 ? dots_F16 : dots_BF16;
     return table[rows == 4 ? 2 : rows - 1];
 }
 
@@ -143,40 +142,6 @@ static void decode_dot(const dp_gemm_plan *plan, size_t j, size_t columns, const
             dots_of(p->b.dtype, count)[wide == 4](rows + r * stride, stride, b, p->k, sums + r * STRIDE + c, STRIDE);
         }
         c += wide;
-    }
-}
-
-/* int8 with scales: sum over groups of scale * (dot + offset * sum of x) */
-static void decode_dot_int8(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
-    const dp_gemm_problem *p = &plan->problem;
-    const dp_gemm_quant *q = &p->quant;
-    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
-    const size_t group_size = q->group_size ? q->group_size : p->k;
-    const float *x_sums = rows + p->m * stride;
-    for (size_t c = 0, wide; c < columns; c += wide) {
-        wide = columns - c >= 4 ? 4 : 1;
-        float total[DP_GEMM_DECODE_ROWS][4] = {{0}}, part[4][4];
-        for (size_t k = 0, g = 0; k < p->k; k += group_size, g++) {
-            size_t n = p->k - k < group_size ? p->k - k : group_size;
-            const char *b[4];
-            float scale[4], offset[4] = {0};
-            for (size_t t = 0; t < wide; t++) {
-                ptrdiff_t at = (ptrdiff_t)g * q->group_stride + (ptrdiff_t)(j + c + t) * q->column_stride;
-                b[t] = b_at(&p->b, k, j + c + t);
-                scale[t] = scalar_at(q->scale, q->dtype, at);
-                if (q->offset)
-                    offset[t] = scalar_at(q->offset, q->dtype, at);
-            }
-            for (size_t r = 0, count; r < p->m; r += count) {
-                count = rows_at_once(p->m - r);
-                dots_I8[count == 4 ? 2 : count - 1][wide == 4](rows + r * stride + k, stride, b, n, part[0], 4);
-                for (size_t i = 0; i < count; i++)
-                    for (size_t t = 0; t < wide; t++)
-                        total[r + i][t] += scale[t] * (groups ? part[i][t] + offset[t] * x_sums[(r + i) * groups + g] : part[i][t]);
-            }
-        }
-        for (size_t r = 0; r < p->m; r++)
-            memcpy(sums + r * STRIDE + c, total[r], wide * sizeof(float));
     }
 }
 
@@ -206,44 +171,98 @@ DP_INLINE vf lane_scales(const float *scale, size_t group_size) {
 #endif
 }
 
-/* n elements of one column of int4, n < NIBBLE_RUN; scale holds one float per group, and room for a vector after the last */
-enum { NIBBLE_RUN = 8192 };
-DP_INLINE void dot_nibbles(const size_t rows, const float *x, size_t x_stride, const uint8_t *b, size_t n, const float *scale,
-                           size_t group_size, float *out) {
-    vf total[4];
-    UNROLL for (size_t r = 0; r < rows; r++) total[r] = vf_set(0);
-    for (size_t c = 0; c < n; c += NIBBLE_CHUNK) {
-        vi v;
-        if (c + NIBBLE_CHUNK <= n) {
-            memcpy(&v, b + c / 2, sizeof v);
-        } else {
-            uint8_t room[sizeof v] = {0};
-            memcpy(room, b + c / 2, (n - c + 1) / 2);
-            memcpy(&v, room, sizeof v);
-        }
-        __builtin_prefetch(b + c / 2 + AHEAD_BYTES);
-        vf sum[4];
-        UNROLL for (size_t r = 0; r < rows; r++) sum[r] = vf_set(0);
-        UNROLL for (size_t t = 0; t < 8; t++) {
-            vf w = nibble(v, t);
-            UNROLL for (size_t r = 0; r < rows; r++)
-                sum[r] = vf_fma(w, vf_load_f32(x + r * x_stride, c + t * DP_LANES), sum[r]);
-        }
-        vf s = lane_scales(scale + c / group_size, group_size);
-        UNROLL for (size_t r = 0; r < rows; r++) total[r] = vf_fma(sum[r], s, total[r]);
+/*
+ * n <= QUANT_RUN elements of some columns of a quantised B. scale[c] holds a float per group, and room for a vector after the
+ * last. out[r * STRIDE + c] += the sums.
+ */
+enum { QUANT_RUN = 8192, SCALES_ROOM = QUANT_RUN / 32 + DP_LANES };
+typedef struct {
+    const float *x;
+    size_t x_stride;
+    const uint8_t *b[4];
+    size_t n, group_size;
+    float (*scale)[SCALES_ROOM];
+} quant_run;
+
+DP_INLINE vi nibbles_at(const uint8_t *b, size_t c, size_t n) {
+    vi v;
+    if (c + NIBBLE_CHUNK <= n) {
+        memcpy(&v, b + c / 2, sizeof v);
+    } else {
+        uint8_t part[sizeof v] = {0};
+        memcpy(part, b + c / 2, (n - c + 1) / 2);
+        memcpy(&v, part, sizeof v);
     }
-    UNROLL for (size_t r = 0; r < rows; r++) out[r * STRIDE] += sum_lanes(total[r]);
+    return v;
 }
 
-static void dot_nibbles_1(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
-    dot_nibbles(1, x, s, b, n, scale, g, out);
+DP_INLINE void dot_nibbles(const size_t rows, const size_t columns, const quant_run *q, float *out) {
+    vf total[4][4];
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) total[r][i] = vf_set(0);
+    for (size_t c = 0; c < q->n; c += NIBBLE_CHUNK) {
+        vi v[4];
+        vf sum[4][4];
+        UNROLL for (size_t i = 0; i < columns; i++) {
+            v[i] = nibbles_at(q->b[i], c, q->n);
+            __builtin_prefetch(q->b[i] + c / 2 + AHEAD_BYTES);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[r][i] = vf_set(0);
+        }
+        UNROLL for (size_t t = 0; t < 8; t++) {
+            UNROLL for (size_t r = 0; r < rows; r++) {
+                vf x = vf_load_f32(q->x + r * q->x_stride, c + t * DP_LANES);
+                UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_fma(nibble(v[i], t), x, sum[r][i]);
+            }
+        }
+        UNROLL for (size_t i = 0; i < columns; i++) {
+            vf s = lane_scales(q->scale[i] + c / q->group_size, q->group_size);
+            UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
+        }
+    }
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
+        out[r * STRIDE + i] += sum_lanes(total[r][i]);
 }
-static void dot_nibbles_2(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
-    dot_nibbles(2, x, s, b, n, scale, g, out);
+
+DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_run *q, float *out) {
+    vf total[4][4];
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) total[r][i] = vf_set(0);
+    for (size_t g = 0, c = 0; c < q->n; g++) {
+        size_t end = q->n - c < q->group_size ? q->n : c + q->group_size;
+        vf sum[4][4];
+        UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_set(0);
+        for (; c + DP_LANES <= end; c += DP_LANES) {
+            vf w[4];
+            UNROLL for (size_t i = 0; i < columns; i++) w[i] = vf_from_vi(vi_load_i8(q->b[i], c));
+            UNROLL for (size_t r = 0; r < rows; r++) {
+                vf x = vf_load_f32(q->x + r * q->x_stride, c);
+                UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_fma(w[i], x, sum[r][i]);
+            }
+        }
+        if (c < end) { /* x is padded with zeros */
+            UNROLL for (size_t i = 0; i < columns; i++) {
+                vf w = vf_from_vi(vi_load_i8_n(q->b[i], c, end - c));
+                UNROLL for (size_t r = 0; r < rows; r++) sum[r][i] = vf_fma(w, vf_load_f32(q->x + r * q->x_stride, c), sum[r][i]);
+            }
+            c = end;
+        }
+        UNROLL for (size_t i = 0; i < columns; i++) {
+            __builtin_prefetch(q->b[i] + c + AHEAD_BYTES);
+            vf s = vf_set(q->scale[i][g]);
+            UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
+        }
+    }
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
+        out[r * STRIDE + i] += sum_lanes(total[r][i]);
 }
-static void dot_nibbles_4(const float *x, size_t s, const uint8_t *b, size_t n, const float *scale, size_t g, float *out) {
-    dot_nibbles(4, x, s, b, n, scale, g, out);
-}
+
+typedef void (*quant_fn)(const quant_run *q, float *out);
+#define QUANT(name, rows, columns)                                                                                     \
+    static void name##_##rows##x##columns(const quant_run *q, float *out) { name(rows, columns, q, out); }
+#define QUANTS(name)                                                                                                   \
+    QUANT(name, 1, 1) QUANT(name, 1, 4) QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1) QUANT(name, 4, 4)         \
+    static const quant_fn name##_table[3][2] = {                                                                       \
+        {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_4x1, name##_4x4}};
+QUANTS(dot_nibbles)
+QUANTS(dot_bytes)
 
 static void scales_to_f32(const dp_gemm_quant *q, const void *table, size_t group, size_t j, size_t n, float *out) {
     ptrdiff_t at = (ptrdiff_t)group * q->group_stride + (ptrdiff_t)j * q->column_stride;
@@ -254,32 +273,40 @@ static void scales_to_f32(const dp_gemm_quant *q, const void *table, size_t grou
             out[g] = scalar_at(table, q->dtype, at + (ptrdiff_t)g * q->group_stride);
 }
 
-static void decode_dot_int4(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+/* sum over groups of scale * (dot + offset * sum of x) */
+static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
     const dp_gemm_quant *q = &p->quant;
     const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
     const size_t group_size = q->group_size ? q->group_size : (size_t)1 << 40;
+    const size_t run = group_size < QUANT_RUN ? QUANT_RUN / group_size * group_size : QUANT_RUN; /* whole groups, or part of one */
+    const quant_fn(*table)[2] = p->b.dtype == DP_I4 ? dot_nibbles_table : dot_bytes_table;
     const float *x_sums = rows + p->m * stride;
-    float scale[NIBBLE_RUN / 32 + DP_LANES] = {0}, offset[NIBBLE_RUN / 32];
-    for (size_t c = 0; c < columns; c++) {
-        for (size_t r = 0; r < p->m; r++)
-            sums[r * STRIDE + c] = 0;
-        for (size_t k = 0; k < p->k; k += NIBBLE_RUN) {
-            size_t n = p->k - k < NIBBLE_RUN ? p->k - k : NIBBLE_RUN, first = k / group_size;
-            size_t count = (k + n - 1) / group_size - first + 1;
-            const uint8_t *b = (const uint8_t *)b_at(&p->b, k, j + c);
-            scales_to_f32(q, q->scale, first, j + c, count, scale);
+    float scale[4][SCALES_ROOM] = {{0}}, offset[SCALES_ROOM];
+    for (size_t r = 0; r < p->m; r++)
+        memset(sums + r * STRIDE, 0, columns * sizeof *sums);
+    for (size_t c = 0, wide; c < columns; c += wide) {
+        wide = columns - c >= 4 ? 4 : 1;
+        for (size_t k = 0; k < p->k; k += run) {
+            quant_run part = {.x_stride = stride, .n = p->k - k < run ? p->k - k : run, .group_size = group_size, .scale = scale};
+            size_t first = k / group_size, count = (k + part.n - 1) / group_size - first + 1;
+            for (size_t t = 0; t < wide; t++) {
+                part.b[t] = (const uint8_t *)b_at(&p->b, k, j + c + t);
+                scales_to_f32(q, q->scale, first, j + c + t, count, scale[t]);
+            }
             for (size_t r = 0, at_once; r < p->m; r += at_once) {
                 at_once = rows_at_once(p->m - r);
-                (at_once == 4 ? dot_nibbles_4 : at_once == 2 ? dot_nibbles_2 : dot_nibbles_1)(
-                    rows + r * stride + k, stride, b, n, scale, group_size, sums + r * STRIDE + c);
+                part.x = rows + r * stride + k;
+                table[at_once == 4 ? 2 : at_once - 1][wide == 4](&part, sums + r * STRIDE + c);
             }
-            if (!groups || (group_size > NIBBLE_RUN && k % group_size)) /* a group that goes on has had its offset */
+            if (!groups || k % group_size) /* a group that goes on has had its offset */
                 continue;
-            scales_to_f32(q, q->offset, first, j + c, count, offset);
-            for (size_t r = 0; r < p->m; r++)
-                for (size_t g = 0; g < count; g++)
-                    sums[r * STRIDE + c] += scale[g] * offset[g] * x_sums[r * groups + first + g];
+            for (size_t t = 0; t < wide; t++) {
+                scales_to_f32(q, q->offset, first, j + c + t, count, offset);
+                for (size_t r = 0; r < p->m; r++)
+                    for (size_t g = 0; g < count; g++)
+                        sums[r * STRIDE + c + t] += scale[t][g] * offset[g] * x_sums[r * groups + first + g];
+            }
         }
     }
 }
@@ -467,7 +494,7 @@ void DP_RUNG(dp_gemm_decode)(const dp_gemm_plan *plan, size_t j, size_t columns,
     if (plan->decode == DP_GEMM_DECODE_PANEL)
         decode_panel(plan, j, columns, rows, sums);
     else if (plan->decode == DP_GEMM_DECODE_DOT)
-        (t == DP_I4 ? decode_dot_int4 : t == DP_I8 ? decode_dot_int8 : decode_dot)(plan, j, columns, rows, sums);
+        (t == DP_I4 || t == DP_I8 ? decode_dot_quant : decode_dot)(plan, j, columns, rows, sums);
     else
         (plan->problem.quant.scale ? decode_axpy_quant : decode_axpy)(plan, j, columns, rows, sums);
 }

@@ -15,11 +15,21 @@ typedef enum dp_gemm_kind { DP_GEMM_F32, DP_GEMM_I16, DP_GEMM_BF16, DP_GEMM_U8, 
 enum { DP_GEMM_ROWS_MAX = 14, DP_GEMM_COLUMNS_MAX = 32, DP_GEMM_DECODE_ROWS = 8, DP_GEMM_DECODE_COLUMNS = 1024 };
 
 /*
+ * Memory that will be read next: the micro-kernel asks for one line every second unit, so that reading from the third level
+ * cache or memory goes on beside the arithmetic. `step` bytes between lines, and `turn` more after every eighth.
+ */
+typedef struct dp_gemm_walk {
+    const char *at;
+    ptrdiff_t step, turn;
+} dp_gemm_walk;
+
+/*
  * c[rows x (vectors * lanes)] = init (one row, or 0) + a x b over `units`, or added to c. Strides in units: a_stride between
  * rows, b_stride between units of B. Reads whole vectors of b and writes whole vectors of c.
  */
 typedef void (*dp_gemm_kernel_fn)(size_t units, const uint32_t *a, size_t a_stride, const uint32_t *b, size_t b_stride,
-                                  const int32_t *init, uint32_t *c, size_t c_stride, bool add);
+                                  const int32_t *init, uint32_t *c, size_t c_stride, bool add,
+                                  const dp_gemm_walk *walk);
 
 /* A run of a matrix: `count` elements along k from element offset `first` (nibbles for int4), k_stride apart. */
 typedef struct dp_gemm_view {

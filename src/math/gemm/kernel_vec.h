@@ -9,6 +9,9 @@
 
 #include "math/vec.h"
 
+/* Keeps a pointer in a register of its own: the compiler would derive it from others, with arithmetic in the loop. */
+#define KV_POINTER(p) __asm__("" : "+r"(p))
+
 #if DP_MATH_RUNG == DP_RUNG_AVX512
 
 #define KV_LANES 16
@@ -23,7 +26,11 @@ DP_INLINE void kv_store(void *p, kv v) { _mm512_storeu_si512(p, v); }
 DP_INLINE kv kv_spread(const uint32_t *p) { return _mm512_set1_epi32((int)*p); }
 DP_INLINE kv kv_add_f32(kv a, kv b) { return (kv)_mm512_add_ps((__m512)a, (__m512)b); }
 DP_INLINE kv kv_add_i32(kv a, kv b) { return _mm512_add_epi32(a, b); }
-DP_INLINE kv kv_mac_f32(kv sum, kv a, kv b) { return (kv)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum); }
+/* In this order and form: left alone, compilers move the multiplications of several steps about until registers run out. */
+DP_INLINE kv kv_mac_f32(kv sum, kv a, kv b) {
+    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+}
 DP_INLINE kv kv_mac_i16(kv sum, kv a, kv b) { return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)); }
 #if defined(__AVX512BF16__)
 DP_INLINE kv kv_mac_bf16(kv sum, kv a, kv b) { return (kv)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b); }
@@ -32,6 +39,15 @@ DP_INLINE kv kv_mac_bf16(kv sum, kv a, kv b) { return (kv)_mm512_dpbf16_ps((__m5
 DP_INLINE kv kv_mac_u8(kv sum, kv a, kv b) { return _mm512_dpbusd_epi32(sum, a, b); }
 #endif
 #define KV_IN_REGISTER(v) __asm__("" : "+v"(v))
+/* The unit at p spread to all lanes as operand of the multiplication. */
+#define KV_SPREAD_f32 1
+DP_INLINE kv kv_mac_spread_f32(kv sum, const uint32_t *p, kv b) {
+    __asm__ volatile("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*p));
+    return sum;
+}
+#define KV_SPREAD_bf16 0
+#define KV_SPREAD_i16 0
+#define KV_SPREAD_u8 0
 
 #elif DP_MATH_RUNG == DP_RUNG_AVX2
 
@@ -49,6 +65,8 @@ DP_INLINE kv kv_add_i32(kv a, kv b) { return _mm256_add_epi32(a, b); }
 DP_INLINE kv kv_mac_f32(kv sum, kv a, kv b) { return (kv)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum); }
 DP_INLINE kv kv_mac_i16(kv sum, kv a, kv b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
 #define KV_IN_REGISTER(v) __asm__("" : "+x"(v))
+#define KV_SPREAD_f32 0
+#define KV_SPREAD_i16 0
 
 #else
 
@@ -79,6 +97,8 @@ DP_INLINE kv kv_add_i32(kv a, kv b) { return a + b; }
 DP_INLINE kv kv_mac_f32(kv sum, kv a, kv b) { return (kv)((kv_floats)a * (kv_floats)b + (kv_floats)sum); }
 DP_INLINE kv kv_mac_i16(kv sum, kv a, kv b) { return sum + (a >> 16) * (b >> 16) + ((a << 16) >> 16) * ((b << 16) >> 16); }
 #define KV_IN_REGISTER(v) (void)(v)
+#define KV_SPREAD_f32 0
+#define KV_SPREAD_i16 0
 
 #endif
 

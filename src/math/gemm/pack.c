@@ -218,24 +218,31 @@ void DP_RUNG(dp_gemm_pack_rows)(dp_gemm_kind kind, const dp_gemm_view *view, siz
 /* Columns side by side in memory, float units: one row of the panel for every k. A whole panel goes in vectors. */
 enum { PANEL_WIDTH = DP_LANES > 1 ? 2 * DP_LANES : 8, ROWS_AHEAD = 12 };
 
-DP_INLINE void whole_panel(vf (*load)(const void *, size_t), size_t size, const char *src, ptrdiff_t step, size_t k_count,
-                           float *dst) {
+/* left: columns there are; the vectors behind them become zeros */
+DP_INLINE void vector_panel(vf (*load)(const void *, size_t), vf (*load_n)(const void *, size_t, size_t), size_t size,
+                            const char *src, ptrdiff_t step, size_t left, size_t k_count, float *dst) {
     for (size_t p = 0; p < k_count; p++, dst += PANEL_WIDTH, src += step) {
         __builtin_prefetch(src + ROWS_AHEAD * step);
-        __builtin_prefetch(src + ROWS_AHEAD * step + PANEL_WIDTH * size - 1);
+        __builtin_prefetch(src + ROWS_AHEAD * step + left * size - 1);
         for (size_t j = 0; j < PANEL_WIDTH; j += DP_LANES)
-            vf_store_f32(dst, j, load(src, j));
+            vf_store_f32(dst, j, j + DP_LANES <= left ? load(src, j) : j < left ? load_n(src, j, left - j) : vf_set(0));
     }
 }
 
+#define VECTOR_PANEL(load, size)                                                                                       \
+    if (columns == PANEL_WIDTH)                                                                                        \
+        vector_panel(load, load##_n, size, src, size * v->k_stride, PANEL_WIDTH, k_count, dst);                        \
+    else                                                                                                               \
+        vector_panel(load, load##_n, size, src, size * v->k_stride, columns, k_count, dst)
+
 static void panel_across_f32(const dp_gemm_view *v, size_t columns, size_t k_count, float *dst) {
     const char *src = v->dtype == DP_I4 ? NULL : element(v, v->first);
-    if (columns == PANEL_WIDTH && v->dtype == DP_F32) {
-        whole_panel(vf_load_f32, 4, src, 4 * v->k_stride, k_count, dst);
-    } else if (columns == PANEL_WIDTH && v->dtype == DP_F16) {
-        whole_panel(vf_load_f16, 2, src, 2 * v->k_stride, k_count, dst);
-    } else if (columns == PANEL_WIDTH && v->dtype == DP_BF16) {
-        whole_panel(vf_load_bf16, 2, src, 2 * v->k_stride, k_count, dst);
+    if (v->dtype == DP_F32) {
+        VECTOR_PANEL(vf_load_f32, 4);
+    } else if (v->dtype == DP_F16) {
+        VECTOR_PANEL(vf_load_f16, 2);
+    } else if (v->dtype == DP_BF16) {
+        VECTOR_PANEL(vf_load_bf16, 2);
     } else {
         for (size_t p = 0; p < k_count; p++) {
             elements_to_f32(dst + p * PANEL_WIDTH, v, v->first + (ptrdiff_t)p * v->k_stride, 1, columns);
@@ -259,36 +266,41 @@ static void scale_panel(const dp_gemm_view *v, size_t columns, size_t k_count, f
     }
 }
 
-/* The same for kinds of several elements a unit: rows k, k + 1, ... interleaved. */
-#define PANEL_ACROSS(name, group, from, to)                                                                            \
-    static void name(const dp_gemm_view *v, size_t columns, size_t k_count, void *out, size_t width) {                 \
+/* The same for kinds of several elements a unit: the elements of rows k, k + 1, ... side by side in every word. */
+#define PANEL_ACROSS(name, group, from, word)                                                                          \
+    DP_INLINE void name##_columns(const from *const *row, size_t columns, uint32_t *dst) {                             \
+        DP_IVDEP for (size_t j = 0; j < columns; j++) dst[j] = word;                                                   \
+    }                                                                                                                  \
+    static void name(const dp_gemm_view *v, size_t columns, size_t k_count, uint32_t *dst) {                           \
         static const from zeros[DP_GEMM_COLUMNS_MAX];                                                                  \
-        to *dst = out;                                                                                                 \
-        for (size_t p = 0; p < k_count; p += group, dst += group * width) {                                            \
+        for (size_t p = 0; p < k_count; p += group, dst += PANEL_WIDTH) {                                              \
             const from *row[group];                                                                                    \
-            for (size_t t = 0; t < group; t++)                                                                         \
+            for (size_t t = 0; t < group; t++) {                                                                       \
                 row[t] = p + t < k_count ? (const from *)v->data + v->first + (ptrdiff_t)(p + t) * v->k_stride : zeros; \
-            if (columns == DP_GEMM_COLUMNS_MAX) /* a constant count: the compiler interleaves whole vectors */         \
-                for (size_t j = 0; j < DP_GEMM_COLUMNS_MAX; j++)                                                       \
-                    for (size_t t = 0; t < group; t++)                                                                 \
-                        dst[group * j + t] = row[t][j];                                                                \
-            else {                                                                                                     \
-                for (size_t j = 0; j < columns; j++)                                                                   \
-                    for (size_t t = 0; t < group; t++)                                                                 \
-                        dst[group * j + t] = row[t][j];                                                                \
-                memset(dst + group * columns, 0, group * (width - columns) * sizeof *dst);                             \
+                __builtin_prefetch((const from *)v->data + v->first + (ptrdiff_t)(p + t + 24) * v->k_stride);          \
+            }                                                                                                          \
+            if (columns == PANEL_WIDTH) {                                                                              \
+                name##_columns(row, PANEL_WIDTH, dst);                                                                 \
+            } else {                                                                                                   \
+                name##_columns(row, columns, dst);                                                                     \
+                memset(dst + columns, 0, (PANEL_WIDTH - columns) * sizeof *dst);                                       \
             }                                                                                                          \
         }                                                                                                              \
     }
-PANEL_ACROSS(panel_across_bf16, 2, uint16_t, uint16_t)
-PANEL_ACROSS(panel_across_i16, 2, int8_t, int16_t)
-PANEL_ACROSS(panel_across_u8, 4, uint8_t, uint8_t)
+PANEL_ACROSS(panel_across_bf16, 2, uint16_t, (uint32_t)row[0][j] | (uint32_t)row[1][j] << 16)
+PANEL_ACROSS(panel_across_i16, 2, int8_t, (uint32_t)(uint16_t)row[0][j] | (uint32_t)row[1][j] << 16)
+PANEL_ACROSS(panel_across_u8, 4, uint8_t,
+             (uint32_t)row[0][j] | (uint32_t)row[1][j] << 8 | (uint32_t)row[2][j] << 16 | (uint32_t)row[3][j] << 24)
 
-static void subtract_column_sums(const uint32_t *panel, size_t units, size_t width, int32_t *sums) {
-    const int8_t *q = (const int8_t *)panel;
+static void subtract_column_sums(const uint32_t *panel, size_t units, int32_t *sums) {
+    int32_t total[PANEL_WIDTH] = {0};
     for (size_t u = 0; u < units; u++)
-        for (size_t j = 0; j < width; j++, q += 4)
-            sums[j] -= 128 * (q[0] + q[1] + q[2] + q[3]);
+        for (size_t j = 0; j < PANEL_WIDTH; j++) {
+            uint32_t x = panel[u * PANEL_WIDTH + j];
+            total[j] += ((int32_t)x >> 24) + ((int32_t)(x << 8) >> 24) + ((int32_t)(x << 16) >> 24) + ((int32_t)(x << 24) >> 24);
+        }
+    for (size_t j = 0; j < PANEL_WIDTH; j++)
+        sums[j] -= 128 * total[j];
 }
 
 static void panel_along(dp_gemm_kind kind, size_t group, const dp_gemm_view *v, size_t columns, size_t k_count, uint32_t *dst,
@@ -317,13 +329,13 @@ void DP_RUNG(dp_gemm_pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, si
     else if (kind == DP_GEMM_F32)
         panel_across_f32(view, columns, k_count, (float *)dst);
     else if (kind == DP_GEMM_BF16)
-        panel_across_bf16(view, columns, k_count, dst, width);
+        panel_across_bf16(view, columns, k_count, dst);
     else if (kind == DP_GEMM_I16)
-        panel_across_i16(view, columns, k_count, dst, width);
+        panel_across_i16(view, columns, k_count, dst);
     else
-        panel_across_u8(view, columns, k_count, dst, width);
+        panel_across_u8(view, columns, k_count, dst);
     if (view->quant && view->other_stride == 1)
         scale_panel(view, columns, k_count, (float *)dst);
     if (sums)
-        subtract_column_sums(dst, dp_gemm_ceil(k_count, groups[kind]), width, sums);
+        subtract_column_sums(dst, dp_gemm_ceil(k_count, groups[kind]), sums);
 }

@@ -4,7 +4,7 @@
 enum {
     UNIT_BLOCK_MAX = 512,          /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
     COLUMN_BLOCK_BYTES = 1 << 20,  /* of B, packed, in the second level cache */
-    DIRECT_ROWS = 2,               /* B used as it lies for up to so many row panels */
+    DIRECT_ROWS = 4,               /* B used as it lies for up to so many row panels */
     SUMS_ROWS = 24 * DP_GEMM_ROWS_MAX, /* rows of a tile whose unfinished sums live in the scratch */
     LINE_UNITS = 16
 };

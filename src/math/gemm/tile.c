@@ -165,7 +165,7 @@ static void put_plain(const place *p, dp_gemm_spot s, const uint32_t *sums, size
     }
 }
 
-static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t a_stride) {
+static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t a_stride, const dp_gemm_walk *walk) {
     const dp_gemm_plan *plan = p->plan;
     const dp_gemm_rung *rung = plan->rung;
     const panel_view b = panel_at(p, s.j);
@@ -177,26 +177,89 @@ static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t 
         ptrdiff_t c_stride = plan->problem.c.row_stride;
         if (s.columns == vectors * rung->lanes && c_stride >= 0) {
             uint32_t *c = (uint32_t *)(uintptr_t)plan->problem.c.data + (ptrdiff_t)s.i * c_stride + s.j;
-            kernel(p->units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add);
+            kernel(p->units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add, walk);
         } else {
-            kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false);
+            kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
             put_plain(p, s, small, width, add);
         }
     } else if (p->first && p->last) {
-        kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false);
+        kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
         rung->finish(plan, s, small, width);
     } else {
         uint32_t *sums = p->sums + (s.i - p->m_first) * plan->column_block + (s.j - p->j);
-        kernel(p->units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first);
+        kernel(p->units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first, walk);
         if (p->last)
             rung->finish(plan, s, sums, plan->column_block);
     }
 }
 
+/* What is to be prefetched in a number of walks (see dp_gemm_walk), one per call of the micro-kernel. */
+typedef struct {
+    dp_gemm_walk walk;
+    ptrdiff_t next;    /* from one walk to the next ... */
+    ptrdiff_t rewind;  /* ... and this much more after every `period` */
+    size_t left, period, phase;
+} walks;
+
+static bool walk_on(walks *w, dp_gemm_walk *out) {
+    if (w->left == 0)
+        return false;
+    *out = w->walk;
+    w->left--;
+    w->walk.at += w->next;
+    if (++w->phase == w->period) {
+        w->walk.at += w->rewind;
+        w->phase = 0;
+    }
+    return true;
+}
+
+/* The row panel of A from row i: eight rows a walk, a line of each, then the next line of each. */
+static walks walks_of_a(const place *p, size_t i, size_t rows) {
+    const dp_gemm_matrix *a = &p->plan->problem.a;
+    ptrdiff_t size = dp_dtype_bits(a->dtype) / 8, stride = a->row_stride * size, group = (ptrdiff_t)p->plan->group;
+    if (i >= p->m_last || a->column_stride != 1 || p->plan->problem.n_blocks)
+        return (walks){0};
+    walks w = {.left = dp_gemm_ceil(least(rows, p->m_last - i), 8), .next = 8 * stride};
+    w.walk = (dp_gemm_walk){.at = (const char *)a->data + (ptrdiff_t)i * stride + (ptrdiff_t)p->u * group * size,
+                            .step = stride, .turn = 16 * group * size - 8 * stride};
+    return w;
+}
+
+/* The next block of B along k: panels packed by the caller line by line, else eight lines of one row after the other. */
+static walks walks_of_b(const place *p) {
+    const dp_gemm_plan *plan = p->plan;
+    const dp_gemm_matrix *b = &plan->problem.b;
+    const size_t first = (p->u + p->units) * plan->group, steps = p->units / 2;
+    if (p->last || steps == 0 || plan->problem.n_blocks || plan->problem.quant.scale)
+        return (walks){0};
+    if (b->packed) {
+        size_t panel = p->j / plan->rung->columns, after = dp_gemm_ceil(p->j + p->columns, plan->rung->columns);
+        size_t at = dp_gemm_packed_b_at(plan, p->block + 1, panel), end = dp_gemm_packed_b_at(plan, p->block + 1, after);
+        return (walks){.walk = {.at = (const char *)b->data + at, .step = 64}, .next = (ptrdiff_t)(64 * steps),
+                       .left = (end - at) / (64 * steps)};
+    }
+    if (b->column_stride != 1)
+        return (walks){0};
+    ptrdiff_t size = dp_dtype_bits(b->dtype) / 8, stride = b->row_stride * size;
+    const size_t rows = steps / 8, count = least(plan->unit_block * plan->group, plan->problem.k - first);
+    if (rows == 0)
+        return (walks){0};
+    walks w = {.period = dp_gemm_ceil(p->columns * (size_t)size, 512), .next = 512};
+    w.walk = (dp_gemm_walk){.at = (const char *)b->data + (ptrdiff_t)first * stride + (ptrdiff_t)p->j * size, .step = 64,
+                            .turn = stride - 512};
+    w.rewind = (ptrdiff_t)rows * stride - 512 * (ptrdiff_t)w.period;
+    w.left = w.period * (count / rows);
+    return w;
+}
+
 static void run_block(const place *p) {
     const dp_gemm_plan *plan = p->plan;
     const dp_gemm_problem *problem = &plan->problem;
-    const size_t rows = plan->rung->rows, width = plan->rung->columns;
+    const size_t width = plan->rung->columns, tall = p->m_last - p->m_first;
+    /* panels of nearly the same height: 17 rows as 9 and 8, not 14 and 3, which would wait for its few sums */
+    const size_t rows = dp_gemm_ceil(tall, dp_gemm_ceil(tall, plan->rung->rows));
+    walks next_b = walks_of_b(p);
     fill_panels(p);
     for (size_t i = p->m_first; i < p->m_last; i += rows) {
         dp_gemm_spot s = {.i = i, .rows = least(rows, p->m_last - i)};
@@ -208,9 +271,13 @@ static void run_block(const place *p) {
         } else {
             dp_gemm_pack_a_units(plan, i, s.rows, p->u, p->units, p->rows, a_stride);
         }
+        walks next_a = walks_of_a(p, i + rows, rows);
         for (s.j = p->j; s.j < p->j + p->columns; s.j += width) {
+            dp_gemm_walk walk = {.at = (const char *)a};
+            if (!walk_on(&next_a, &walk))
+                walk_on(&next_b, &walk);
             s.columns = least(width, p->j + p->columns - s.j);
-            run_micro(p, s, a, a_stride);
+            run_micro(p, s, a, a_stride, &walk);
         }
     }
 }
