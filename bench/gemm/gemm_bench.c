@@ -130,13 +130,12 @@ typedef struct {
 } shape;
 
 static void compare(shape s, int threads, int repeats) {
-    static series theirs, ours[WAYS];
+    static series theirs[WAYS], ours[WAYS];
     dp_gemm_plan plan[WAYS];
     void *a[WAYS], *b[WAYS], *c[WAYS], *packed[WAYS] = {0};
     size_t scratch_bytes = 64;
-    theirs.count = 0;
     for (int w = 0; w < WAYS; w++) {
-        ours[w].count = 0;
+        ours[w].count = theirs[w].count = 0;
         a[w] = room(s.m * s.k * 4);
         b[w] = room(s.k * s.n * 4);
         c[w] = room(s.m * s.n * 4);
@@ -161,30 +160,27 @@ static void compare(shape s, int threads, int repeats) {
     }
     team.scratch[0] = room(scratch_bytes);
     team.scratch[1] = room(scratch_bytes);
-    for (int r = 0; r < repeats; r++) {
-        for (int w = 0; w < WAYS; w++) {
-#if defined(HAVE_DNNL)
-            if (w % 2 == 0) {
-                double t = now_s();
-                dnnl_sgemm('N', 'N', (dnnl_dim_t)s.m, (dnnl_dim_t)s.n, (dnnl_dim_t)s.k, 1, a[0], (dnnl_dim_t)s.k, b[0],
-                           (dnnl_dim_t)s.n, 0, c[0], (dnnl_dim_t)s.n);
-                add(&theirs, now_s() - t);
-            }
-#endif
+    for (int w = 0; w < WAYS; w++)
+        for (int r = 0; r < repeats; r++) {
             double t = now_s();
+#if defined(HAVE_DNNL)
+            dnnl_sgemm('N', 'N', (dnnl_dim_t)s.m, (dnnl_dim_t)s.n, (dnnl_dim_t)s.k, 1, a[0], (dnnl_dim_t)s.k, b[0],
+                       (dnnl_dim_t)s.n, 0, c[0], (dnnl_dim_t)s.n);
+            add(&theirs[w], now_s() - t);
+            t = now_s();
+#endif
             run_plan(&plan[w], threads);
             add(&ours[w], now_s() - t);
         }
-    }
     double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
     char name[40];
     snprintf(name, sizeof name, "%zux%zux%zu", s.m, s.n, s.k);
     printf("%-15s %d ", name, threads);
-    if (theirs.count)
-        printf("%8.1f us %6.1f GF", 1e6 * minimum(&theirs), flops / minimum(&theirs) / 1e9);
+    if (theirs[0].count)
+        printf("%8.1f us %6.1f GF", 1e6 * minimum(&theirs[0]), flops / minimum(&theirs[0]) / 1e9);
     for (int w = 0; w < WAYS; w++)
-        if (theirs.count)
-            printf("  %5.2f (%4.2f)", minimum(&theirs) / minimum(&ours[w]), median(&theirs) / median(&ours[w]));
+        if (theirs[w].count)
+            printf("  %5.2f (%4.2f)", minimum(&theirs[w]) / minimum(&ours[w]), median(&theirs[w]) / median(&ours[w]));
         else
             printf("  %7.1f GF", flops / minimum(&ours[w]) / 1e9);
     printf("\n");
@@ -209,6 +205,7 @@ static void read_all(const char *p, size_t bytes) {
         for (int t = 0; t < 4; t++) {
             v8 x;
             memcpy(&x, p + i + 64 * t, 64);
+            __builtin_prefetch(p + i + 64 * t + 4096);
             sum[t] ^= x;
         }
     read_sum += (double)((sum[0] ^ sum[1] ^ sum[2] ^ sum[3])[0] & 1);

@@ -7,7 +7,8 @@
 
 #define STRIDE DP_GEMM_DECODE_COLUMNS
 #define UNROLL _Pragma("GCC unroll 8")
-enum { AHEAD_BYTES = 1024, NIBBLE_CHUNK = 8 * DP_LANES };
+enum { AHEAD_BYTES = 1024, PANEL_AHEAD_BYTES = 4096, /* one stream instead of four */
+       NIBBLE_CHUNK = 8 * DP_LANES };
 
 DP_INLINE float sum_lanes(vf x) {
     float lane[DP_LANES], sum[8] = {0};
@@ -446,7 +447,7 @@ DP_INLINE void panel(const dp_dtype t, const size_t rows, const float *x, size_t
     for (; k + 2 <= n; k += 2)
         UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
             vf w = load(b, t, (k + h) * width + v * DP_LANES);
-            __builtin_prefetch(b + ((k + h) * width + v * DP_LANES) * size_of(t) + AHEAD_BYTES);
+            __builtin_prefetch(b + ((k + h) * width + v * DP_LANES) * size_of(t) + PANEL_AHEAD_BYTES);
             UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] = vf_fma(w, vf_set(x[r * x_stride + k + h]), sum[h][r][v]);
         }
     if (k < n)

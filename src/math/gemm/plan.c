@@ -2,9 +2,10 @@
 #include "math/gemm/internal.h"
 
 enum {
-    UNIT_BLOCK_MAX = 512,          /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
+    UNIT_BLOCK_MAX = 640,          /* units of k a panel of A keeps in the first level cache: 14 rows x 2.5 KiB */
     COLUMN_BLOCK_BYTES = 1 << 20,  /* of B, packed, in the second level cache */
     DIRECT_ROWS = 4,               /* B used as it lies for up to so many row panels */
+    BANDWIDTH_ROWS = 4,            /* float products of more rows are bound by arithmetic */
     SUMS_ROWS = 24 * DP_GEMM_ROWS_MAX, /* rows of a tile whose unfinished sums live in the scratch */
     LINE_UNITS = 16
 };
@@ -148,6 +149,8 @@ static size_t packed_row_units(size_t units) {
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
     if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || kind != DP_GEMM_F32 || p->k == 0)
         return DP_GEMM_DECODE_NO;
+    if (!p->quant.scale && p->b.dtype == DP_F32 && p->m > BANDWIDTH_ROWS && p->b.row_stride != 1)
+        return DP_GEMM_DECODE_NO; /* the micro-kernel reads B as it lies, once */
     if (p->b.packed)
         return DP_GEMM_DECODE_PANEL;
     size_t group = p->quant.group_size;
