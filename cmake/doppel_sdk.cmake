@@ -5,7 +5,18 @@
 set(DOPPEL_SDK_DIR ${PROJECT_BINARY_DIR}/sdk)
 set(DOPPEL_SDK_FILES ${PROJECT_SOURCE_DIR}/cmake/sdk)
 file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/bin ${DOPPEL_SDK_DIR}/lib64/pkgconfig)
-file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include ${DOPPEL_SDK_DIR}/include SYMBOLIC)
+# Headers of operators are made at build time, so include/ is a folder of links to the sources' and to them.
+set(DOPPEL_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${DOPPEL_GENERATED_DIR}/include/aclnnop)
+if(IS_SYMLINK ${DOPPEL_SDK_DIR}/include)
+  file(REMOVE ${DOPPEL_SDK_DIR}/include)
+endif()
+file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/include)
+file(GLOB entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/* ${DOPPEL_GENERATED_DIR}/include/aclnnop)
+foreach(entry ${entries})
+  get_filename_component(name ${entry} NAME)
+  file(CREATE_LINK ${entry} ${DOPPEL_SDK_DIR}/include/${name} SYMBOLIC)
+endforeach()
 
 # Names under which programs link or load the library. All are the one library; a program that needs a function Doppel
 # does not have fails to link with that function's name.
@@ -33,7 +44,7 @@ configure_file(${DOPPEL_SDK_FILES}/tikicpulib/tikicpulib-config.cmake
 configure_file(${DOPPEL_SDK_FILES}/set_env.sh ${DOPPEL_SDK_DIR}/set_env.sh COPYONLY)
 configure_file(${DOPPEL_SDK_FILES}/doppel.pc.in ${DOPPEL_SDK_DIR}/lib64/pkgconfig/doppel.pc @ONLY)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${DOPPEL_GENERATED_DIR}/include/ DESTINATION include)
 install(DIRECTORY ${DOPPEL_SDK_DIR}/share ${DOPPEL_SDK_DIR}/tikcpp DESTINATION .)
 install(FILES ${DOPPEL_SDK_DIR}/lib64/pkgconfig/doppel.pc DESTINATION lib64/pkgconfig)
 install(FILES ${DOPPEL_SDK_DIR}/set_env.sh DESTINATION .)

@@ -66,6 +66,10 @@ aclError dp_api_end(dp_api_call *call, dp_status status) {
                  DP_LIKELY(status == DP_OK) ? ACL_SUCCESS : dp_api_code(status, call->state_code, call->timeout_code));
 }
 
+aclError dp_api_end_code(dp_api_call *call, aclError code) {
+    return leave(call, code);
+}
+
 /* What a code given by the API itself means to observers; most are about arguments. */
 static dp_status status_of(aclError code) {
     switch (code) {

@@ -34,6 +34,9 @@ dp_api_call dp_api_begin(const char *name, const void *caller);
 /* Ends the call: status as the vendor's code; a failure's sentence (dp_fail) becomes the thread's recent error. */
 aclError dp_api_end(dp_api_call *call, dp_status status);
 
+/* The same with a code that the caller chose; the sentence is the last dp_fail's. */
+aclError dp_api_end_code(dp_api_call *call, aclError code);
+
 /* Ends the call with a code of the API's own and a sentence "<argument> is <value>, but must be ...: <cure>". */
 aclError dp_api_fail(dp_api_call *call, aclError code, const char *format, ...) DP_PRINTF(3, 4);
 

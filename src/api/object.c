@@ -33,6 +33,22 @@ static const char *kind_name(dp_object_kind kind) {
         return "data buffer of aclCreateDataBuffer";
     case DP_OBJECT_STREAM_CONFIG:
         return "configuration of aclrtCreateStreamConfigHandle";
+    case DP_OBJECT_TENSOR:
+        return "aclTensor of aclCreateTensor";
+    case DP_OBJECT_SCALAR:
+        return "aclScalar of aclCreateScalar";
+    case DP_OBJECT_INT_ARRAY:
+        return "aclIntArray of aclCreateIntArray";
+    case DP_OBJECT_FLOAT_ARRAY:
+        return "aclFloatArray of aclCreateFloatArray";
+    case DP_OBJECT_BOOL_ARRAY:
+        return "aclBoolArray of aclCreateBoolArray";
+    case DP_OBJECT_TENSOR_LIST:
+        return "aclTensorList of aclCreateTensorList";
+    case DP_OBJECT_SCALAR_LIST:
+        return "aclScalarList of aclCreateScalarList";
+    case DP_OBJECT_OP_EXECUTOR:
+        return "aclOpExecutor of a GetWorkspaceSize call that was not used up";
     }
     return "object";
 }
@@ -126,15 +142,21 @@ void *dp_object_get(dp_object_kind kind, const void *handle, const char *argumen
     return NULL;
 }
 
-dp_status dp_object_destroy(dp_object_kind kind, const void *handle, const char *argument) {
+void *dp_object_take(dp_object_kind kind, const void *handle, const char *argument) {
     pthread_mutex_lock(&lock);
     slot *entry = find(handle);
     bool live = entry && entry->kind == kind;
     if (live)
         erase(entry);
     pthread_mutex_unlock(&lock);
-    if (!live)
-        return not_live(kind, handle, argument);
-    dp_free((void *)(uintptr_t)handle);
-    return DP_OK;
+    if (live)
+        return (void *)(uintptr_t)handle;
+    not_live(kind, handle, argument);
+    return NULL;
+}
+
+dp_status dp_object_destroy(dp_object_kind kind, const void *handle, const char *argument) {
+    void *object = dp_object_take(kind, handle, argument);
+    dp_free(object);
+    return object ? DP_OK : DP_ERR_HANDLE;
 }

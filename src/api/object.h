@@ -11,7 +11,15 @@
 typedef enum dp_object_kind {
     DP_OBJECT_TENSOR_DESC = 1,
     DP_OBJECT_DATA_BUFFER,
-    DP_OBJECT_STREAM_CONFIG
+    DP_OBJECT_STREAM_CONFIG,
+    DP_OBJECT_TENSOR,
+    DP_OBJECT_SCALAR,
+    DP_OBJECT_INT_ARRAY,
+    DP_OBJECT_FLOAT_ARRAY,
+    DP_OBJECT_BOOL_ARRAY,
+    DP_OBJECT_TENSOR_LIST,
+    DP_OBJECT_SCALAR_LIST,
+    DP_OBJECT_OP_EXECUTOR
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */
@@ -19,6 +27,9 @@ void *dp_object_create(dp_object_kind kind, size_t size_bytes);
 
 /* The object, or NULL with a sentence "<argument> is <pointer>, but must be a live ..." (also for NULL). */
 void *dp_object_get(dp_object_kind kind, const void *handle, const char *argument);
+
+/* Forgets it; it belongs to the caller (dp_free) from now on. NULL with a sentence when it is none. */
+void *dp_object_take(dp_object_kind kind, const void *handle, const char *argument);
 
 /* Forgets and frees it: DP_ERR_HANDLE with that sentence when it is none. */
 dp_status dp_object_destroy(dp_object_kind kind, const void *handle, const char *argument);

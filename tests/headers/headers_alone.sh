@@ -1,8 +1,9 @@
 #!/bin/sh
-# headers_alone.sh INCLUDE CC CXX: compiles every header below INCLUDE alone: acl/ and doppel/*.h as C11 and C++17,
+# headers_alone.sh INCLUDE CC CXX [MORE]: compiles every header below INCLUDE alone (headers below MORE may be included):
+# acl/, aclnn/, aclnnop/ and doppel/*.h as C11 and C++17,
 # c_api/ as C11 and C++17, everything else (the kernel language) as C++17 only. Included twice, it must not complain.
 set -u
-include=$1 cc=$2 cxx=$3
+include=$1 cc=$2 cxx=$3 more=${4:-$1}
 failures=0 count=0
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
@@ -12,7 +13,7 @@ try() { # language standard compiler header extra-flags...
     shift 4
     count=$((count + 1))
     if ! printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
-        "$compiler" -x "$language" "-std=$standard" "$@" -Wall -Wextra -I"$include" -fsyntax-only - >"$output" 2>&1 ||
+        "$compiler" -x "$language" "-std=$standard" "$@" -Wall -Wextra -I"$include" -I"$more" -fsyntax-only - >"$output" 2>&1 ||
         [ -s "$output" ]; then
         echo "FAIL $header as $standard:"
         head -20 "$output"
@@ -24,7 +25,7 @@ headers=$(cd "$include" && find . -name '*.h' -o -name '*.hpp' | sed 's|^\./||' 
 for header in $headers; do
     case $header in
     doppel/*.hpp) try c++ c++17 "$cxx" "$header" ;;
-    acl/* | doppel/* | aclnn/*)
+    acl/* | doppel/* | aclnn/* | aclnnop/*)
         try c c11 "$cc" "$header" -Werror -pedantic
         try c++ c++17 "$cxx" "$header" -Werror
         ;;

@@ -1,0 +1,12 @@
+# Headers, entry points and the documentation table of operators, from their register.
+# In the folder of the target that compiles them: CMake wants the rule there.
+find_program(AWK NAMES awk mawk gawk REQUIRED)
+add_custom_command(OUTPUT ${DOPPEL_GENERATED_DIR}/aclnn_glue.c ${DOPPEL_GENERATED_DIR}/aclnn_callers.inc
+                          ${PROJECT_BINARY_DIR}/docs/operators.md
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${DOPPEL_GENERATED_DIR}/include/aclnnop
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${DOPPEL_GENERATED_DIR}/include/aclnnop ${PROJECT_BINARY_DIR}/docs
+  COMMAND ${AWK} -v out=${DOPPEL_GENERATED_DIR} -f ${PROJECT_SOURCE_DIR}/src/ops/gen/aclnn.awk
+          ${PROJECT_SOURCE_DIR}/src/ops/signatures.tsv
+  COMMAND ${CMAKE_COMMAND} -E copy ${DOPPEL_GENERATED_DIR}/operators.md ${PROJECT_BINARY_DIR}/docs/operators.md
+  DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/signatures.tsv ${PROJECT_SOURCE_DIR}/src/ops/gen/aclnn.awk
+  COMMENT "Operators from their register" VERBATIM)

@@ -1,0 +1,205 @@
+#include "ops/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "runtime/device_memory.h"
+#include "runtime/report.h"
+#include "runtime/task.h"
+
+static dp_status check_tensors(const dp_operator *op, const dp_arg *params, int *out_tensors) {
+    int n = 0;
+    for (int i = 0; i < op->n_params; i++) {
+        const dp_arg *arg = &params[i];
+        if (arg->kind == DP_ARG_TENSOR)
+            n++;
+        else if (arg->kind == DP_ARG_TENSOR_LIST)
+            n += (int)arg->count;
+    }
+    *out_tensors = n;
+    return DP_OK;
+}
+
+static dp_status bind(const dp_operator *op, const dp_arg *params, const dp_bind *from, int count, uint32_t optional,
+                      dp_arg *to) {
+    for (int i = 0; i < count; i++) {
+        if (from[i].param == -1)
+            to[i] = (dp_arg){.name = "constant", .kind = DP_ARG_REAL, .as.real = from[i].number};
+        else if (from[i].param == -2)
+            to[i] = (dp_arg){.name = "absent", .kind = DP_ARG_ABSENT};
+        else
+            to[i] = params[from[i].param];
+        if (to[i].kind == DP_ARG_ABSENT && !(optional >> i & 1) && from[i].param >= 0)
+            return dp_fail(DP_ERR_NOT_FOUND, "%s is NULL, but %s needs it", op->params[from[i].param].name, op->name);
+    }
+    return DP_OK;
+}
+
+dp_status dp_operator_prepare(const dp_operator *op, dp_arg *params, dp_plan **out_plan) {
+    dp_arg bound[DP_OP_BINDS];
+    int slot = 0;
+    for (int i = 0; i < op->n_params; i++) {
+        params[i].slot = slot;
+        slot += params[i].kind == DP_ARG_TENSOR ? 1 : params[i].kind == DP_ARG_TENSOR_LIST ? (int)params[i].count : 0;
+    }
+    dp_operator_call call = {op, params, op->n_params, 0, bound, bound + op->n_in, op->n_in, op->n_out};
+    dp_status status = check_tensors(op, params, &call.n_tensors);
+    if (status == DP_OK)
+        status = bind(op, params, op->binds, op->n_in, op->function->optional_in, bound);
+    if (status == DP_OK)
+        status = bind(op, params, op->binds + op->n_in, op->n_out, op->function->optional_out, bound + op->n_in);
+    return status == DP_OK ? op->function->prepare(&call, out_plan) : status;
+}
+
+dp_plan *dp_plan_new(const dp_operator_call *call, dp_status (*run)(dp_plan *plan), size_t state_bytes) {
+    size_t state_offset = sizeof(dp_plan) + (size_t)call->n_tensors * sizeof(dp_plan_tensor);
+    state_offset = (state_offset + 63) & ~(size_t)63;
+    dp_plan *plan = dp_alloc(DP_MEM_RUNTIME, state_offset + state_bytes);
+    if (!plan) {
+        dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the executor of %s (%zu bytes): free some", call->op->name,
+                state_offset + state_bytes);
+        return NULL;
+    }
+    plan->op = call->op;
+    plan->run = run;
+    plan->path = "";
+    plan->size_bytes = state_offset + state_bytes;
+    plan->state_offset = state_offset;
+    plan->n_tensors = call->n_tensors;
+    dp_plan_tensor *to = plan->tensors;
+    for (int i = 0; i < call->n_params; i++) {
+        const dp_arg *arg = &call->params[i];
+        bool is_output = call->op->params[i].is_output;
+        if (arg->kind == DP_ARG_TENSOR)
+            *to++ = (dp_plan_tensor){*arg->as.tensor, arg->name, is_output};
+        else if (arg->kind == DP_ARG_TENSOR_LIST)
+            for (int64_t k = 0; k < arg->count; k++)
+                *to++ = (dp_plan_tensor){*arg->as.tensors[k], arg->name, is_output};
+    }
+    return plan;
+}
+
+dp_plan *dp_plan_copy(const dp_plan *plan) {
+    dp_plan *copy = dp_alloc(DP_MEM_RUNTIME, plan->size_bytes);
+    if (!copy)
+        dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a run of %s (%zu bytes): free some", plan->op->name,
+                plan->size_bytes);
+    else
+        memcpy(copy, plan, plan->size_bytes);
+    return copy;
+}
+
+void dp_plan_free(dp_plan *plan) {
+    dp_free(plan);
+}
+
+static dp_status check_addresses(const dp_plan *plan) {
+    for (int i = 0; i < plan->n_tensors; i++) {
+        const dp_plan_tensor *t = &plan->tensors[i];
+        size_t begin, end;
+        dp_tensor_extent(&t->view, &begin, &end);
+        if (begin == end)
+            continue;
+        if (!t->view.base)
+            return dp_fail(DP_ERR_NOT_FOUND, "%s: the tensor's data is NULL, but it has %lld elements", t->name,
+                           (long long)dp_tensor_count(&t->view));
+        size_t align = dp_element_bytes(t->view.element);
+        if (align > 8)
+            align = 8;
+        char *data = (char *)t->view.base + begin;
+        if (align && (uintptr_t)data % align)
+            return dp_fail(DP_ERR_ARGUMENT, "%s: the address %p of its first element is not a multiple of %zu", t->name,
+                           (void *)data, align);
+        dp_status status = dp_device_memory_check(t->name, data, end - begin);
+        if (status != DP_OK)
+            return status;
+    }
+    return DP_OK;
+}
+
+static void log_run(const dp_plan *plan, uint64_t begin_ns, dp_status status) {
+    char line[1024], one[256];
+    size_t used = 0;
+    line[0] = '\0';
+    for (int i = 0; i < plan->n_tensors && used < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s%s", i ? ", " : "", plan->tensors[i].name,
+                                 plan->tensors[i].is_output ? "=> " : "",
+                                 dp_tensor_describe(&plan->tensors[i].view, one, sizeof one));
+    dp_log("ops", DP_LOG_INFO, "%s(%s) by %s: %.2f us%s%s", plan->op->name, line, plan->path,
+           (double)(dp_clock_ns() - begin_ns) * 1e-3, status ? ", failed: " : "", status ? dp_fail_message() : "");
+}
+
+static dp_status run_plan(void *payload) {
+    dp_plan *plan = *(dp_plan **)payload;
+    if (DP_LIKELY(!dp_log_on("ops", DP_LOG_INFO)))
+        return plan->run(plan);
+    uint64_t begin_ns = dp_clock_ns();
+    dp_status status = plan->run(plan);
+    log_run(plan, begin_ns, status);
+    return status;
+}
+
+static void destroy_plan(void *payload) {
+    dp_plan_free(*(dp_plan **)payload);
+}
+
+dp_status dp_plan_submit(dp_plan *plan, void *workspace, uint64_t workspace_bytes, void *stream) {
+    dp_status status = check_addresses(plan);
+    if (status != DP_OK)
+        return status;
+    if (plan->workspace_bytes) {
+        if (!workspace)
+            return dp_fail(DP_ERR_NOT_FOUND, "workspace is NULL, but must be device memory of %llu bytes",
+                           (unsigned long long)plan->workspace_bytes);
+        if (workspace_bytes < plan->workspace_bytes)
+            return dp_fail(DP_ERR_ARGUMENT, "workspaceSize is %llu, but must be at least %llu",
+                           (unsigned long long)workspace_bytes, (unsigned long long)plan->workspace_bytes);
+        status = dp_device_memory_check("workspace", workspace, plan->workspace_bytes);
+        if (status != DP_OK)
+            return status;
+    }
+    plan->workspace = workspace;
+    return dp_task_submit(stream, plan->op->name, run_plan, destroy_plan, &plan, sizeof plan);
+}
+
+double dp_arg_real(const dp_arg *arg, double otherwise) {
+    switch (arg->kind) {
+    case DP_ARG_SCALAR:
+        return arg->as.scalar->real;
+    case DP_ARG_INTEGER:
+        return (double)arg->as.integer;
+    case DP_ARG_REAL:
+        return arg->as.real;
+    default:
+        return otherwise;
+    }
+}
+
+int64_t dp_arg_integer(const dp_arg *arg, int64_t otherwise) {
+    switch (arg->kind) {
+    case DP_ARG_SCALAR:
+        return arg->as.scalar->integer;
+    case DP_ARG_INTEGER:
+        return arg->as.integer;
+    case DP_ARG_REAL:
+        return (int64_t)arg->as.real;
+    default:
+        return otherwise;
+    }
+}
+
+dp_status dp_element_expect(const dp_arg *arg, uint32_t elements) {
+    int element = arg->as.tensor->element;
+    if (element >= 0 && element < DP_EL_COUNT && elements >> element & 1)
+        return DP_OK;
+    char list[160];
+    size_t used = 0;
+    list[0] = '\0';
+    for (int e = 0; e < DP_EL_COUNT; e++)
+        if (elements >> e & 1)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", dp_element_name(e));
+    return dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have one of: %s", arg->name,
+                   dp_element_name(element), list);
+}
