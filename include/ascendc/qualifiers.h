@@ -49,9 +49,15 @@
 #define __WORKGROUP_LOCAL__ thread_local
 #endif
 
-/* Core kinds are told apart at run time, so neither __DAV_CUBE__ nor __DAV_VEC__ is defined. */
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201
+#endif
+/* The only core a file is compiled for: cube code, which stands under the cube's macros, does not exist here. */
+#ifndef __DAV_C220_VEC__
+#define __DAV_C220_VEC__ 1
+#endif
+#ifndef __DAV_VEC__
+#define __DAV_VEC__ 1
 #endif
 #ifndef __CCE_AICORE__
 #define __CCE_AICORE__ 220

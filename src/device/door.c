@@ -65,6 +65,11 @@ static __attribute__((noinline, cold, noreturn)) void unknown_op(dp_core *core, 
              "versions: rebuild the program", insn->op);
 }
 
+static __attribute__((noinline, cold, noreturn)) void on_cube_core(dp_core *core, const dp_insn *insn) {
+    dp_fault(core, insn, insn->loc, "a cube core has no vector unit; put the call under if ASCEND_IS_AIV, or make the kernel a vector "
+             "kernel (KERNEL_TYPE_AIV_ONLY)");
+}
+
 static __attribute__((noinline)) void issue_observed(dp_core *core, dp_insn *insn) {
     const dp_observer *observer = core->observer;
     if (observer->before && !observer->before(core, insn))
@@ -81,6 +86,8 @@ void dp_issue(dp_insn *insn) {
         outside_kernel(insn);
     if (DP_UNLIKELY(insn->op >= DP_OP_COUNT))
         unknown_op(core, insn);
+    if (DP_UNLIKELY(core->kind == DP_CORE_AIC && rows[insn->op].pipe == DP_PIPE_V))
+        on_cube_core(core, insn);
     if (DP_UNLIKELY(core->observer != NULL)) {
         issue_observed(core, insn);
         return;

@@ -310,6 +310,15 @@ static void test_observer(void **state) {
     dp_core_block_begin(r->core);
 }
 
+static void test_cube_core(void **state) {
+    rig *r = *state;
+    dp_insn insn = add_of(r, DP_I32, 8);
+    r->core->kind = DP_CORE_AIC;
+    rig_refuse(r, &insn, "a cube core has no vector unit");
+    r->core->kind = DP_CORE_AIV;
+    rig_run(r, &insn);
+}
+
 /* ---- device memory and chips ---- */
 
 static void test_gm(void **state) {
@@ -385,6 +394,6 @@ int main(void) {
         cmocka_unit_test(test_operands), cmocka_unit_test(test_strides),  cmocka_unit_test(test_types),
         cmocka_unit_test(test_overlap),  cmocka_unit_test(test_flags),    cmocka_unit_test(test_state),
         cmocka_unit_test(test_mask_register), cmocka_unit_test(test_report), cmocka_unit_test(test_observer),
-        cmocka_unit_test(test_gm),       cmocka_unit_test(test_chips)};
+        cmocka_unit_test(test_gm),       cmocka_unit_test(test_chips),    cmocka_unit_test(test_cube_core)};
     return cmocka_run_group_tests_name("insn_fault", tests, set_up, tear_down);
 }
