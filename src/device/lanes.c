@@ -139,8 +139,8 @@ void dp_lanes_visit(const dp_lanes *lanes, const dp_insn *insn, unsigned k, unsi
         const uint8_t *repeat = (const uint8_t *)operand->addr + (size_t)r * operand->repeat_stride * DP_BLOCK_BYTES;
         uint32_t end = r + 1 == lanes->repeats ? lanes->last : lanes->per_repeat;
         for (uint32_t i = 0; i < end; i++) {
-            if (!(lanes->mask[i / 64] >> (i % 64) & 1))
-                continue;
+            if (!lanes->full && (i >= 128 || !(lanes->mask[i / 64] >> (i % 64) & 1)))
+                continue; /* a mask has 128 bits: 8-bit lanes beyond are never selected */
             size_t bit = (size_t)(i % per_block) * bits;
             const uint8_t *at = repeat + (size_t)(i / per_block) * operand->block_stride * DP_BLOCK_BYTES + bit / 8;
             size_t bytes = (bits + 7) / 8;

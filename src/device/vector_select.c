@@ -238,7 +238,7 @@ void dp_exec_select(dp_core *core, dp_insn *insn) {
         run.bits = (const uint8_t *)register_bits;
         run.period = walk.lanes.per_repeat;
         walk.by_repeat = true;
-    } else if (insn->u.vec.flag0) {
+    } else if (scalar && insn->u.vec.flag0) {
         run.scalar = &register_scalar;
     } else {
         core->cmp_mask[0] = scalar ? insn->scalar_bits : (uint64_t)(uintptr_t)run.bits;

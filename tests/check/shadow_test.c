@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/check/blocks.h"
 #include "device/check/gm.h"
 #include "device/check/shadow.h"
@@ -249,6 +250,7 @@ static void add(dp_blocks *blocks, uint32_t core, uintptr_t begin, size_t bytes,
     dp_spans spans = {0};
     dp_spans_add(&spans, begin, bytes, epoch, 1, mode);
     dp_blocks_take(blocks, core, &spans);
+    dp_free(spans.list);
 }
 
 static void test_blocks(void **state) {
@@ -318,6 +320,7 @@ static void test_spans_merge(void **state) {
     dp_spans_compact(&spans);
     assert_int_equal(spans.count, 2);
     assert_int_equal(spans.lost, 0);
+    dp_free(spans.list);
 }
 
 int main(void) {

@@ -119,7 +119,8 @@ static void each_lane(dp_check_core *state, const dp_lanes *lanes, unsigned k, l
         uint32_t end = r + 1 == lanes->repeats ? lanes->last : lanes->per_repeat;
         for (uint32_t i = 0; i < end; i++) {
             size_t index = (size_t)r * lanes->per_repeat + i;
-            if ((lanes->flat || (lanes->mask[i / 64] >> (i % 64) & 1)) && index < DP_LANES_MAX)
+            bool selected = lanes->flat || lanes->full || (i < 128 && (lanes->mask[i / 64] >> (i % 64) & 1));
+            if (selected && index < DP_LANES_MAX)
                 fn(state, operand, lane_addr(lanes, operand, r, i, bits), (bits + 7) / 8, index, origin);
         }
     }
