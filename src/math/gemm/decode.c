@@ -379,58 +379,98 @@ static void decode_axpy(const dp_gemm_plan *plan, size_t j, size_t columns, cons
     }
 }
 
-static void unpack_row(const uint8_t *src, size_t n, int8_t *dst) {
-    for (size_t i = 0; i < n / 2; i++) {
-        dst[2 * i] = (int8_t)((int8_t)(uint8_t)(src[i] << 4) >> 4);
-        dst[2 * i + 1] = (int8_t)((int8_t)src[i] >> 4);
+/* The same for int4, in chunks of 8 vectors: sums[t * DP_LANES + lane] of a chunk belongs to its column 8 * lane + t. */
+DP_INLINE void axpy_nibbles(const size_t rows, const size_t count, const float *x, size_t x_stride, const uint8_t *b,
+                            ptrdiff_t b_stride, size_t n, float *sums) {
+    vf y[4][4];
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] = vf_set(x[r * x_stride + k]);
+    for (size_t c = 0; c < n; c += NIBBLE_CHUNK) {
+        vi v[4];
+        UNROLL for (size_t k = 0; k < count; k++) {
+            v[k] = nibbles_at(b + (ptrdiff_t)k * b_stride, c, n);
+            __builtin_prefetch(b + (ptrdiff_t)(k + count) * b_stride + c / 2);
+        }
+        UNROLL for (size_t t = 0; t < 8; t++) {
+            vf w[4];
+            UNROLL for (size_t k = 0; k < count; k++) w[k] = nibble(v[k], t);
+            UNROLL for (size_t r = 0; r < rows; r++) {
+                float *at = sums + r * STRIDE + c + t * DP_LANES;
+                vf sum = vf_load_f32(at, 0);
+                UNROLL for (size_t k = 0; k < count; k++) sum = vf_fma(w[k], y[r][k], sum);
+                vf_store_f32(at, 0, sum);
+            }
+        }
     }
-    if (n % 2)
-        dst[n - 1] = (int8_t)((int8_t)(uint8_t)(src[n / 2] << 4) >> 4);
 }
 
-/* With scales: the unscaled sums of a group first, in part, then sums += scale * (part + offset * sum of x). */
+static void axpy_nibble_rows(size_t m, size_t count, const float *x, size_t s, const uint8_t *b, ptrdiff_t b_stride, size_t n,
+                             float *sums) {
+    for (size_t r = 0, at_once; r < m; r += at_once, x += at_once * s, sums += at_once * STRIDE) {
+        at_once = count == 1 ? 1 : rows_at_once(m - r);
+        if (count == 1)
+            axpy_nibbles(1, 1, x, s, b, b_stride, n, sums);
+        else if (at_once == 4)
+            axpy_nibbles(4, 4, x, s, b, b_stride, n, sums);
+        else if (at_once == 2)
+            axpy_nibbles(2, 4, x, s, b, b_stride, n, sums);
+        else
+            axpy_nibbles(1, 4, x, s, b, b_stride, n, sums);
+    }
+}
+
+static void column_scales(const dp_gemm_quant *q, const void *table, size_t g, size_t j, size_t n, float *out) {
+    ptrdiff_t at = (ptrdiff_t)g * q->group_stride + (ptrdiff_t)j * q->column_stride;
+    if (q->column_stride == 1)
+        DP_RUNG(dp_gemm_widen)(out, (const char *)table + at * (ptrdiff_t)size_of(q->dtype), q->dtype, n);
+    else
+        for (size_t t = 0; t < n; t++)
+            out[t] = scalar_at(table, q->dtype, at + (ptrdiff_t)t * q->column_stride);
+}
+
+/* sums += scale * (part + offset * sum of x) for one group */
+static void add_group(const dp_gemm_plan *plan, size_t g, size_t j, size_t columns, const float *x_sums, const float *part,
+                      float *sums) {
+    const dp_gemm_quant *q = &plan->problem.quant;
+    const size_t groups = dp_gemm_decode_groups(plan), m = plan->problem.m;
+    for (size_t c = 0, n; c < columns; c += n) {
+        float scale[NIBBLE_CHUNK], offset[NIBBLE_CHUNK] = {0};
+        n = columns - c < NIBBLE_CHUNK ? columns - c : NIBBLE_CHUNK;
+        column_scales(q, q->scale, g, j + c, n, scale);
+        if (groups)
+            column_scales(q, q->offset, g, j + c, n, offset);
+        for (size_t r = 0; r < m; r++) {
+            float x_sum = groups ? x_sums[r * groups + g] : 0, *to = sums + r * STRIDE + c;
+            const float *from = part + r * STRIDE + c;
+            if (plan->problem.b.dtype == DP_I4)
+                for (size_t t = 0; t < n; t++)
+                    to[t] += scale[t] * (from[t % 8 * DP_LANES + t / 8] + offset[t] * x_sum);
+            else
+                for (size_t t = 0; t < n; t++)
+                    to[t] += scale[t] * (from[t] + offset[t] * x_sum);
+        }
+    }
+}
+
+/* With scales: the unscaled sums of a group first. */
 static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
-    const dp_gemm_quant *q = &p->quant;
-    const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
-    const size_t group_size = q->group_size ? q->group_size : p->k;
-    const float *x_sums = rows + p->m * stride;
-    enum { WIDE = 128 };
+    const size_t stride = dp_gemm_decode_stride(p->k), group_size = p->quant.group_size ? p->quant.group_size : p->k;
     float part[DP_GEMM_DECODE_ROWS * STRIDE];
-    int8_t bytes[4][STRIDE];
     for (size_t r = 0; r < p->m; r++)
         memset(sums + r * STRIDE, 0, columns * sizeof *sums);
     for (size_t first = 0, g = 0; first < p->k; first += group_size, g++) {
         size_t last = p->k - first < group_size ? p->k : first + group_size;
         for (size_t r = 0; r < p->m; r++)
-            memset(part + r * STRIDE, 0, columns * sizeof *part);
+            memset(part + r * STRIDE, 0, dp_gemm_round(columns, NIBBLE_CHUNK) * sizeof *part);
         for (size_t k = first, count; k < last; k += count) {
             count = last - k >= 4 ? 4 : 1;
             const char *b = b_at(&p->b, k, j);
-            ptrdiff_t b_stride = p->b.row_stride;
-            if (p->b.dtype == DP_I4) {
-                for (size_t t = 0; t < count; t++)
-                    unpack_row((const uint8_t *)b_at(&p->b, k + t, j), columns, bytes[t]);
-                b = (const char *)bytes[0];
-                b_stride = STRIDE;
-            }
-            axpy_rows(DP_I8, p->m, count, rows + k, stride, b, b_stride, columns, part);
+            if (p->b.dtype == DP_I4)
+                axpy_nibble_rows(p->m, count, rows + k, stride, (const uint8_t *)b, p->b.row_stride / 2, columns, part);
+            else
+                axpy_rows(DP_I8, p->m, count, rows + k, stride, b, p->b.row_stride, columns, part);
         }
-        for (size_t c = 0; c < columns; c += WIDE) {
-            float scale[WIDE], offset[WIDE] = {0};
-            size_t n = columns - c < WIDE ? columns - c : WIDE;
-            for (size_t t = 0; t < n; t++) {
-                ptrdiff_t at = (ptrdiff_t)g * q->group_stride + (ptrdiff_t)(j + c + t) * q->column_stride;
-                scale[t] = scalar_at(q->scale, q->dtype, at);
-                if (groups)
-                    offset[t] = scalar_at(q->offset, q->dtype, at);
-            }
-            for (size_t r = 0; r < p->m; r++) {
-                float x_sum = groups ? x_sums[r * groups + g] : 0, *to = sums + r * STRIDE + c, *from = part + r * STRIDE + c;
-                for (size_t t = 0; t < n; t++)
-                    to[t] += scale[t] * (from[t] + offset[t] * x_sum);
-            }
-        }
+        add_group(plan, g, j, columns, rows + p->m * stride, part, sums);
     }
 }
 
