@@ -1,8 +1,9 @@
 /*
- * gemm_bench [repeats [threads]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one) threads, both sides taking turns in one run.
- * Columns: time of sgemm (minimum), then for every type ours / theirs as a ratio of speeds: of the minima, and of the medians in
- * brackets. Half, bfloat16 and int8 are compared with the float dnnl_sgemm. B is packed by us inside the measured time
- * except in the columns "packed". Then products of one row with a large B in GB/s against a loop that only reads.
+ * gemm_bench [repeats [threads]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one) threads,
+ * both sides taking turns in one run. Columns: time of sgemm (minimum), then for every type ours / theirs as a ratio of
+ * speeds: of the minima, and of the medians in brackets. Half, bfloat16 and int8 are compared with the float
+ * dnnl_sgemm. B is packed by us inside the measured time except in the columns "packed". Then products of one row with
+ * a large B in GB/s against a loop that only reads.
  */
 #define _GNU_SOURCE
 #include "math/gemm/gemm.h"
@@ -107,8 +108,9 @@ static const struct {
     const char *name;
     dp_dtype type, c;
     bool packed;
-} ways[WAYS] = {{"float", DP_F32, DP_F32, false},   {"float packed", DP_F32, DP_F32, true}, {"half", DP_F16, DP_F16, false},
-                {"half packed", DP_F16, DP_F16, true}, {"bfloat16", DP_BF16, DP_BF16, false}, {"int8", DP_I8, DP_I32, false},
+} ways[WAYS] = {{"float", DP_F32, DP_F32, false},      {"float packed", DP_F32, DP_F32, true},
+                {"half", DP_F16, DP_F16, false},       {"half packed", DP_F16, DP_F16, true},
+                {"bfloat16", DP_BF16, DP_BF16, false}, {"int8", DP_I8, DP_I32, false},
                 {"int8 packed", DP_I8, DP_I32, true}};
 
 static void fill(void *p, dp_dtype t, size_t n) {
@@ -141,10 +143,14 @@ static void compare(shape s, int threads, int repeats) {
         c[w] = room(s.m * s.n * 4);
         fill(a[w], ways[w].type, s.m * s.k);
         fill(b[w], ways[w].type, s.k * s.n);
-        dp_gemm_problem p = {.m = s.m, .n = s.n, .k = s.k, .alpha = 1,
-                             .a = {.data = a[w], .row_stride = (ptrdiff_t)s.k, .column_stride = 1, .dtype = ways[w].type},
-                             .b = {.data = b[w], .row_stride = (ptrdiff_t)s.n, .column_stride = 1, .dtype = ways[w].type},
-                             .c = {.data = c[w], .row_stride = (ptrdiff_t)s.n, .column_stride = 1, .dtype = ways[w].c}};
+        dp_gemm_problem p = {
+            .m = s.m,
+            .n = s.n,
+            .k = s.k,
+            .alpha = 1,
+            .a = {.data = a[w], .row_stride = (ptrdiff_t)s.k, .column_stride = 1, .dtype = ways[w].type},
+            .b = {.data = b[w], .row_stride = (ptrdiff_t)s.n, .column_stride = 1, .dtype = ways[w].type},
+            .c = {.data = c[w], .row_stride = (ptrdiff_t)s.n, .column_stride = 1, .dtype = ways[w].c}};
         if (ways[w].packed) {
             packed[w] = room(dp_gemm_pack_b_bytes(&p));
             if (dp_gemm_pack_b(&p, packed[w]) != DP_OK)
@@ -201,28 +207,37 @@ static double read_sum; /* keeps the reading loop alive */
 static void read_all(const char *p, size_t bytes) {
     typedef int64_t v8 __attribute__((vector_size(64)));
     v8 sum[4] = {{0}};
-    for (size_t i = 0; i + 256 <= bytes; i += 256)
+    const size_t quarter = bytes / 4; /* four streams: one alone does not reach the memory's speed */
+    for (size_t i = 0; i + 64 <= quarter; i += 64)
         for (int t = 0; t < 4; t++) {
             v8 x;
-            memcpy(&x, p + i + 64 * t, 64);
-            __builtin_prefetch(p + i + 64 * t + 4096);
+            memcpy(&x, p + quarter * (size_t)t + i, 64);
+            __builtin_prefetch(p + quarter * (size_t)t + i + 1024);
             sum[t] ^= x;
         }
     read_sum += (double)((sum[0] ^ sum[1] ^ sum[2] ^ sum[3])[0] & 1);
 }
 
 static void decode(const char *name, dp_dtype type, bool along_k, bool packed, size_t m, size_t group, int repeats) {
-    size_t n = 4096, k = type == DP_F32 ? 4096 : type == DP_I4 ? 32768 : type == DP_I8 ? 16384 : 8192;
+    size_t k = 4096, n = type == DP_F32 ? 4096 : type == DP_I4 ? 32768 : type == DP_I8 ? 16384 : 8192; /* 64 MiB */
     size_t bytes = n * k * dp_dtype_bits(type) / 8;
     char *b = room(bytes), *x = room(m * k * 4), *c = room(m * n * 4), *scale = room(n * k / 16 + 64), *store = NULL;
     memset(b, 0x35, bytes);
-    dp_gemm_problem p = {.m = m, .n = n, .k = k, .alpha = 1,
+    dp_gemm_problem p = {.m = m,
+                         .n = n,
+                         .k = k,
+                         .alpha = 1,
                          .a = {.data = x, .row_stride = (ptrdiff_t)k, .column_stride = 1, .dtype = DP_F32},
-                         .b = {.data = b, .row_stride = along_k ? 1 : (ptrdiff_t)n, .column_stride = along_k ? (ptrdiff_t)k : 1,
+                         .b = {.data = b,
+                               .row_stride = along_k ? 1 : (ptrdiff_t)n,
+                               .column_stride = along_k ? (ptrdiff_t)k : 1,
                                .dtype = type},
                          .c = {.data = c, .row_stride = (ptrdiff_t)n, .column_stride = 1, .dtype = DP_F32}};
     if (group)
-        p.quant = (dp_gemm_quant){.scale = scale, .dtype = DP_F16, .group_size = group, .group_stride = along_k ? 1 : (ptrdiff_t)n,
+        p.quant = (dp_gemm_quant){.scale = scale,
+                                  .dtype = DP_F16,
+                                  .group_size = group,
+                                  .group_stride = along_k ? 1 : (ptrdiff_t)n,
                                   .column_stride = along_k ? (ptrdiff_t)(k / group) : 1};
     if (packed) {
         store = room(dp_gemm_pack_b_bytes(&p));
@@ -245,9 +260,9 @@ static void decode(const char *name, dp_dtype type, bool along_k, bool packed, s
         run_plan(&plan, 1);
         add(&ours, now_s() - t);
     }
-    printf("%-28s %zu x %5zu x %5zu %-11s %6.1f GB/s  reading %6.1f GB/s  ratio %4.2f (%4.2f)\n", name, m, n, k, plan.path,
-           (double)bytes / minimum(&ours) / 1e9, (double)bytes / minimum(&reading) / 1e9, minimum(&reading) / minimum(&ours),
-           median(&reading) / median(&ours));
+    printf("%-28s %zu x %5zu x %5zu %-11s %6.1f GB/s  reading %6.1f GB/s  ratio %4.2f (%4.2f)\n", name, m, n, k,
+           plan.path, (double)bytes / minimum(&ours) / 1e9, (double)bytes / minimum(&reading) / 1e9,
+           minimum(&reading) / minimum(&ours), median(&reading) / median(&ours));
     fflush(stdout);
     free(team.scratch[0]);
     free(b);
@@ -263,8 +278,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gemm_bench: %s repeats; expected 1 to %d\n", argv[1], RUNS_MAX);
         return 2;
     }
-    static const shape shapes[] = {{1344, 1024, 1024}, {448, 4096, 1024}, {3136, 64, 576}, {784, 128, 1152}, {196, 256, 2304},
-                                   {56, 512, 4608},    {333, 777, 555},   {1, 4096, 4096}, {7, 1000, 1000},  {17, 33, 4097}};
+    static const shape shapes[] = {{1344, 1024, 1024}, {448, 4096, 1024}, {3136, 64, 576}, {784, 128, 1152},
+                                   {196, 256, 2304},   {56, 512, 4608},   {333, 777, 555}, {1, 4096, 4096},
+                                   {7, 1000, 1000},    {17, 33, 4097}};
     pthread_t thread;
     printf("m x n x k, threads, dnnl_sgemm, then speed of ours / dnnl_sgemm, minimum (median):");
     for (int w = 0; w < WAYS; w++)

@@ -1,6 +1,6 @@
 /*
- * The matrix engine against plain loops in double: random problems of every type, layout, epilogue and way (blocked, decode,
- * packed, batch-reduce, quantised), on every rung the processor has. Tolerances are relative to sum |a||b|.
+ * The matrix engine against plain loops in double: random problems of every type, layout, epilogue and way (blocked,
+ * decode, packed, batch-reduce, quantised), on every rung the processor has. Tolerances are relative to sum |a||b|.
  */
 #include "base/half.h"
 #include "math/gemm/gemm.h"
@@ -26,34 +26,59 @@ static uint64_t draw(void) { /* xorshift64, Marsaglia 2003 */
     state ^= state << 17;
     return state >> 11;
 }
-static size_t below(size_t n) { return draw() % n; }
-static bool chance(unsigned percent) { return below(100) < percent; }
-static double real(void) { return (double)(draw() % 4001) / 2000 - 1; }
+static size_t below(size_t n) {
+    return draw() % n;
+}
+static bool chance(unsigned percent) {
+    return below(100) < percent;
+}
+static double real(void) {
+    return (double)(draw() % 4001) / 2000 - 1;
+}
 
 static double element(const void *p, dp_dtype t, ptrdiff_t i) {
     switch (t) {
-    case DP_F32: return ((const float *)p)[i];
-    case DP_F16: return dp_f32_from_f16(((const uint16_t *)p)[i]);
-    case DP_BF16: return dp_f32_from_bf16(((const uint16_t *)p)[i]);
-    case DP_I8: return ((const int8_t *)p)[i];
-    case DP_U8: return ((const uint8_t *)p)[i];
-    case DP_I32: return ((const int32_t *)p)[i];
+    case DP_F32:
+        return ((const float *)p)[i];
+    case DP_F16:
+        return dp_f32_from_f16(((const uint16_t *)p)[i]);
+    case DP_BF16:
+        return dp_f32_from_bf16(((const uint16_t *)p)[i]);
+    case DP_I8:
+        return ((const int8_t *)p)[i];
+    case DP_U8:
+        return ((const uint8_t *)p)[i];
+    case DP_I32:
+        return ((const int32_t *)p)[i];
     case DP_I4: {
         int q = ((const uint8_t *)p)[i / 2] >> (i % 2 * 4) & 15;
         return q > 7 ? q - 16 : q;
     }
-    default: abort();
+    default:
+        abort();
     }
 }
 
 static void set_random(void *p, dp_dtype t, size_t i) {
     switch (t) {
-    case DP_F32: ((float *)p)[i] = (float)real(); break;
-    case DP_F16: ((uint16_t *)p)[i] = dp_f16_from_f32((float)real()); break;
-    case DP_BF16: ((uint16_t *)p)[i] = dp_bf16_from_f32((float)real()); break;
-    case DP_I32: ((int32_t *)p)[i] = (int32_t)(draw() % 2001) - 1000; break;
-    case DP_I4: ((uint8_t *)p)[i / 2] = (uint8_t)draw(); break;
-    default: ((uint8_t *)p)[i] = chance(10) ? (chance(50) ? 0x80 : 0xff) : (uint8_t)draw(); break;
+    case DP_F32:
+        ((float *)p)[i] = (float)real();
+        break;
+    case DP_F16:
+        ((uint16_t *)p)[i] = dp_f16_from_f32((float)real());
+        break;
+    case DP_BF16:
+        ((uint16_t *)p)[i] = dp_bf16_from_f32((float)real());
+        break;
+    case DP_I32:
+        ((int32_t *)p)[i] = (int32_t)(draw() % 2001) - 1000;
+        break;
+    case DP_I4:
+        ((uint8_t *)p)[i / 2] = (uint8_t)draw();
+        break;
+    default:
+        ((uint8_t *)p)[i] = chance(10) ? (chance(50) ? 0x80 : 0xff) : (uint8_t)draw();
+        break;
     }
 }
 
@@ -73,7 +98,8 @@ typedef struct {
     size_t elements;
 } operand;
 
-/* A rows x columns matrix of a random layout: either order, with or without a gap, sometimes a gap in both, sometimes backwards. */
+/* A rows x columns matrix of a random layout: either order, with or without a gap, sometimes a gap in both, sometimes
+ * backwards. */
 static void layout(operand *o, dp_dtype t, size_t rows, size_t columns, bool any) {
     size_t gap = chance(50) ? below(9) : 0, step = any && t != DP_I4 && chance(10) ? 2 : 1;
     bool across = chance(50);
@@ -81,7 +107,8 @@ static void layout(operand *o, dp_dtype t, size_t rows, size_t columns, bool any
     size_t pitch = inner * step + gap;
     if (t == DP_I4)
         pitch += pitch % 2;
-    o->view = (dp_gemm_matrix){.dtype = t, .row_stride = across ? (ptrdiff_t)pitch : (ptrdiff_t)step,
+    o->view = (dp_gemm_matrix){.dtype = t,
+                               .row_stride = across ? (ptrdiff_t)pitch : (ptrdiff_t)step,
                                .column_stride = across ? (ptrdiff_t)step : (ptrdiff_t)pitch};
     o->elements = outer && inner ? (outer - 1) * pitch + (inner - 1) * step + 1 : 0;
 }
@@ -114,14 +141,22 @@ static ptrdiff_t place(const dp_gemm_matrix *m, size_t i, size_t j) {
 
 static double activated(double x, const dp_gemm_epilogue *e) {
     switch (e->activation) {
-    case DP_GEMM_RELU: return x > 0 ? x : 0;
-    case DP_GEMM_GELU_TANH: return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-    case DP_GEMM_GELU_ERF: return x / 2 * (1 + erf(x / 1.4142135623730951));
-    case DP_GEMM_SILU: return x / (1 + exp(-x));
-    case DP_GEMM_SIGMOID: return 1 / (1 + exp(-x));
-    case DP_GEMM_TANH: return tanh(x);
-    case DP_GEMM_CLIP: return fmin(fmax(x, (double)e->clip_low), (double)e->clip_high);
-    default: return x;
+    case DP_GEMM_RELU:
+        return x > 0 ? x : 0;
+    case DP_GEMM_GELU_TANH:
+        return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    case DP_GEMM_GELU_ERF:
+        return x / 2 * (1 + erf(x / 1.4142135623730951));
+    case DP_GEMM_SILU:
+        return x / (1 + exp(-x));
+    case DP_GEMM_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case DP_GEMM_TANH:
+        return tanh(x);
+    case DP_GEMM_CLIP:
+        return fmin(fmax(x, (double)e->clip_low), (double)e->clip_high);
+    default:
+        return x;
     }
 }
 
@@ -157,16 +192,19 @@ static double expected(const test_case *t, size_t i, size_t j, double *out_toler
         sum += element(e->bias, DP_I32, (ptrdiff_t)(e->bias_per_row ? i : j));
     double scale = (double)p->alpha * (e->row_scale ? (double)e->row_scale[i] : 1) *
                    (e->column_scale ? (double)e->column_scale[j] : 1);
-    double old = p->beta != 0 ? (double)p->beta * element((char *)t->before + GUARD, p->c.dtype, place(&p->c, i, j)) : 0;
-    double bias = e->bias && e->bias_dtype != DP_I32 ? element(e->bias, e->bias_dtype, (ptrdiff_t)(e->bias_per_row ? i : j)) : 0;
+    double old =
+        p->beta != 0 ? (double)p->beta * element((char *)t->before + GUARD, p->c.dtype, place(&p->c, i, j)) : 0;
+    double bias =
+        e->bias && e->bias_dtype != DP_I32 ? element(e->bias, e->bias_dtype, (ptrdiff_t)(e->bias_per_row ? i : j)) : 0;
     double x = scale * sum + old + bias;
-    double error = 0x1p-23 * ((fabs(scale) * magnitude) * (4 + (double)(p->k * blocks) / 16) + fabs(old) + fabs(bias) + fabs(x));
+    double error =
+        0x1p-23 * ((fabs(scale) * magnitude) * (4 + (double)(p->k * blocks) / 16) + fabs(old) + fabs(bias) + fabs(x));
     if (e->activation)
         error = 1.2 * error + 4e-7 * (1 + fabs(x));
     x = activated(x, e);
     if (e->residual.data) {
-        double r = element(e->residual.data == p->c.data ? (char *)t->before + GUARD : e->residual.data, e->residual.dtype,
-                           place(&e->residual, i, j));
+        double r = element(e->residual.data == p->c.data ? (char *)t->before + GUARD : e->residual.data,
+                           e->residual.dtype, place(&e->residual, i, j));
         x += r;
         error += 0x1p-23 * (fabs(r) + fabs(x));
     }
@@ -248,7 +286,9 @@ static void choose_epilogue(test_case *t) {
     }
 }
 
-static size_t size_drawn(void) { return chance(3) ? 0 : chance(70) ? 1 + below(70) : chance(60) ? 1 + below(8) : 1 + below(300); }
+static size_t size_drawn(void) {
+    return chance(3) ? 0 : chance(70) ? 1 + below(70) : chance(60) ? 1 + below(8) : 1 + below(300);
+}
 
 static void choose(test_case *t) {
     memset(t, 0, sizeof *t);
@@ -296,13 +336,14 @@ static const char *describe(const test_case *t, const char *rung, const char *pa
     static char text[400];
     const dp_gemm_problem *p = &t->p;
     snprintf(text, sizeof text,
-             "%s, %s: %zux%zux%zu blocks %zu types %d %d %d strides (%td,%td) (%td,%td) (%td,%td) packed %d %d alpha %g beta %g "
+             "%s, %s: %zux%zux%zu blocks %zu types %d %d %d strides (%td,%td) (%td,%td) (%td,%td) packed %d %d alpha "
+             "%g beta %g "
              "group %zu offset %d act %d bias %d(%d) scales %d %d residual %d",
-             rung, path, p->m, p->n, p->k, p->n_blocks, p->a.dtype, p->b.dtype, p->c.dtype, p->a.row_stride, p->a.column_stride,
-             p->b.row_stride, p->b.column_stride, p->c.row_stride, p->c.column_stride, p->a.packed, p->b.packed,
-             (double)p->alpha, (double)p->beta, p->quant.group_size, p->quant.offset != NULL, p->epilogue.activation,
-             p->epilogue.bias != NULL, p->epilogue.bias_dtype, p->epilogue.column_scale != NULL, p->epilogue.row_scale != NULL,
-             p->epilogue.residual.data != NULL);
+             rung, path, p->m, p->n, p->k, p->n_blocks, p->a.dtype, p->b.dtype, p->c.dtype, p->a.row_stride,
+             p->a.column_stride, p->b.row_stride, p->b.column_stride, p->c.row_stride, p->c.column_stride, p->a.packed,
+             p->b.packed, (double)p->alpha, (double)p->beta, p->quant.group_size, p->quant.offset != NULL,
+             p->epilogue.activation, p->epilogue.bias != NULL, p->epilogue.bias_dtype, p->epilogue.column_scale != NULL,
+             p->epilogue.row_scale != NULL, p->epilogue.residual.data != NULL);
     return text;
 }
 
@@ -313,7 +354,8 @@ static void check_untouched(const test_case *t, const char *what) {
     char *got = t->c.rooms[0], *before = t->before;
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->n; j++)
-            memcpy(got + GUARD + place(&p->c, i, j) * (ptrdiff_t)size, before + GUARD + place(&p->c, i, j) * (ptrdiff_t)size, size);
+            memcpy(got + GUARD + place(&p->c, i, j) * (ptrdiff_t)size,
+                   before + GUARD + place(&p->c, i, j) * (ptrdiff_t)size, size);
     if (memcmp(got, before, bytes + 2 * GUARD) != 0)
         fail_msg("%s: wrote outside C", what);
 }
@@ -353,7 +395,8 @@ static void run_case(dp_isa isa, unsigned features, const char *rung) {
             fail_msg("%s: wrote past its scratch", what);
     for (size_t i = 0; i < p.m; i++)
         for (size_t j = 0; j < p.n; j++) {
-            double tolerance, x = expected(&t, i, j, &tolerance), y = element(t.p.c.data, p.c.dtype, place(&t.p.c, i, j));
+            double tolerance, x = expected(&t, i, j, &tolerance),
+                              y = element(t.p.c.data, p.c.dtype, place(&t.p.c, i, j));
             if (!(fabs(x - y) <= tolerance) && !(p.c.dtype == DP_F16 && fabs(x) > 65504 && isinf(y)))
                 fail_msg("%s: C(%zu,%zu) = %.9g, expected %.9g +- %.3g", what, i, j, y, x, tolerance);
         }
@@ -448,7 +491,10 @@ static void special_values(void **unused) {
     a[3 * K + 7] = NAN;
     b[5 * N + 11] = INFINITY;
     for (int isa = DP_ISA_GENERIC; isa <= (int)dp_cpu_isa(); isa++) {
-        dp_gemm_problem p = {.m = M, .n = N, .k = K, .alpha = 1,
+        dp_gemm_problem p = {.m = M,
+                             .n = N,
+                             .k = K,
+                             .alpha = 1,
                              .a = {.data = a, .row_stride = K, .column_stride = 1, .dtype = DP_F32},
                              .b = {.data = b, .row_stride = N, .column_stride = 1, .dtype = DP_F32},
                              .c = {.data = c, .row_stride = N, .column_stride = 1, .dtype = DP_F32}};

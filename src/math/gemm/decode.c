@@ -1,14 +1,18 @@
 /*
- * decode.c - products of few rows (up to 8) with a large B: every weight is read once, converted in registers, and used for
- * all rows. Three ways, by how B lies: columns contiguous (dot products), rows contiguous (rows added up), packed panels.
+ * decode.c - products of few rows (up to 8) with a large B: every weight is read once, converted in registers, and used
+ * for all rows. Three ways, by how B lies: columns contiguous (dot products), rows contiguous (rows added up), packed
+ * panels.
  */
 #include "math/gemm/rung.h"
 #include "math/vec.h"
 
 #define STRIDE DP_GEMM_DECODE_COLUMNS
 #define UNROLL _Pragma("GCC unroll 8")
-enum { AHEAD_BYTES = 1024, PANEL_AHEAD_BYTES = 4096, /* one stream instead of four */
-       NIBBLE_CHUNK = 8 * DP_LANES };
+enum {
+    AHEAD_BYTES = 1024,
+    PANEL_AHEAD_BYTES = 4096, /* one stream instead of four */
+    NIBBLE_CHUNK = 8 * DP_LANES
+};
 
 DP_INLINE float sum_lanes(vf x) {
     float lane[DP_LANES], sum[8] = {0};
@@ -21,21 +25,31 @@ DP_INLINE float sum_lanes(vf x) {
 /* The loops below are written once over the element type, a constant after inlining. */
 DP_INLINE vf load(const void *p, dp_dtype t, size_t i) {
     switch (t) {
-    case DP_F32: return vf_load_f32(p, i);
-    case DP_F16: return vf_load_f16(p, i);
-    case DP_BF16: return vf_load_bf16(p, i);
-    default: return vf_from_vi(vi_load_i8(p, i));
+    case DP_F32:
+        return vf_load_f32(p, i);
+    case DP_F16:
+        return vf_load_f16(p, i);
+    case DP_BF16:
+        return vf_load_bf16(p, i);
+    default:
+        return vf_from_vi(vi_load_i8(p, i));
     }
 }
 DP_INLINE vf load_n(const void *p, dp_dtype t, size_t i, size_t n) {
     switch (t) {
-    case DP_F32: return vf_load_f32_n(p, i, n);
-    case DP_F16: return vf_load_f16_n(p, i, n);
-    case DP_BF16: return vf_load_bf16_n(p, i, n);
-    default: return vf_from_vi(vi_load_i8_n(p, i, n));
+    case DP_F32:
+        return vf_load_f32_n(p, i, n);
+    case DP_F16:
+        return vf_load_f16_n(p, i, n);
+    case DP_BF16:
+        return vf_load_bf16_n(p, i, n);
+    default:
+        return vf_from_vi(vi_load_i8_n(p, i, n));
     }
 }
-DP_INLINE size_t size_of(dp_dtype t) { return t == DP_F32 ? 4 : t == DP_I8 ? 1 : 2; }
+DP_INLINE size_t size_of(dp_dtype t) {
+    return t == DP_F32 ? 4 : t == DP_I8 ? 1 : 2;
+}
 
 static float scalar_at(const void *p, dp_dtype t, ptrdiff_t i) {
     return t == DP_F32   ? ((const float *)p)[i]
@@ -64,7 +78,8 @@ void DP_RUNG(dp_gemm_decode_rows)(const dp_gemm_plan *plan, float *rows) {
     const dp_gemm_problem *p = &plan->problem;
     const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
     const size_t group_size = p->quant.group_size ? p->quant.group_size : p->k;
-    dp_gemm_view v = {.data = p->a.data, .dtype = p->a.dtype, .k_stride = p->a.column_stride, .other_stride = p->a.row_stride};
+    dp_gemm_view v = {
+        .data = p->a.data, .dtype = p->a.dtype, .k_stride = p->a.column_stride, .other_stride = p->a.row_stride};
     DP_RUNG(dp_gemm_pack_rows)(DP_GEMM_F32, &v, p->m, p->k, (uint32_t *)rows, stride);
     for (size_t i = 0; i < p->m; i++) {
         float *row = rows + i * stride;
@@ -83,8 +98,8 @@ void DP_RUNG(dp_gemm_decode_rows)(const dp_gemm_plan *plan, float *rows) {
 /* ---- columns contiguous: dot products, several columns at once so that a load of x serves them all ---- */
 
 /* out[r * out_stride + c] = dot of x row r and column c, over n elements */
-DP_INLINE void dot(const dp_dtype t, const size_t rows, const size_t columns, const float *x, size_t x_stride, const char *const *b,
-                   size_t n, float *out, size_t out_stride) {
+DP_INLINE void dot(const dp_dtype t, const size_t rows, const size_t columns, const float *x, size_t x_stride,
+                   const char *const *b, size_t n, float *out, size_t out_stride) {
     vf sum[8][4];
     UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++) sum[r][c] = vf_set(0);
     size_t k = 0;
@@ -104,8 +119,8 @@ DP_INLINE void dot(const dp_dtype t, const size_t rows, const size_t columns, co
             vf w = load_n(b[c], t, k, n - k);
             UNROLL for (size_t r = 0; r < rows; r++) sum[r][c] = vf_fma(w, vf_load_f32(x + r * x_stride, k), sum[r][c]);
         }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++)
-        out[r * out_stride + c] = sum_lanes(sum[r][c]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++) out[r * out_stride + c] =
+        sum_lanes(sum[r][c]);
 }
 
 typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, size_t n, float *out, size_t out_stride);
@@ -115,10 +130,11 @@ typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, si
         dot(DP_##type, rows, columns, x, x_stride, b, n, out, out_stride);                                             \
     }
 #define DOTS(type)                                                                                                     \
-    DOT(type, 1, 1) DOT(type, 1, 4) DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1) DOT(type, 4, 4)                     \
-    static const dot_fn dots_##type[3][2] = {{dot_##type##_1x1, dot_##type##_1x4},                                     \
-                                             {dot_##type##_2x1, dot_##type##_2x4},                                     \
-                                             {dot_##type##_4x1, dot_##type##_4x4}};
+    DOT(type, 1, 1)                                                                                                    \
+    DOT(type, 1, 4) DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1)                                                    \
+        DOT(type, 4, 4) static const dot_fn dots_##type[3][2] = {{dot_##type##_1x1, dot_##type##_1x4},                 \
+                                                                 {dot_##type##_2x1, dot_##type##_2x4},                 \
+                                                                 {dot_##type##_4x1, dot_##type##_4x4}};
 DOTS(F32)
 DOTS(F16)
 DOTS(BF16)
@@ -128,7 +144,9 @@ static const dot_fn *dots_of(dp_dtype t, size_t rows) {
     return table[rows == 4 ? 2 : rows - 1];
 }
 
-static size_t rows_at_once(size_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }
+static size_t rows_at_once(size_t left) {
+    return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
 
 static void decode_dot(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
@@ -158,7 +176,8 @@ DP_INLINE vf nibble(vi v, const size_t t) {
 #endif
 }
 
-/* The scale of every lane of a chunk: lane l holds elements 8 l .. 8 l + 7 of it; a group is a power of two of at least 32. */
+/* The scale of every lane of a chunk: lane l holds elements 8 l .. 8 l + 7 of it; a group is a power of two of at
+ * least 32. */
 DP_INLINE vf lane_scales(const float *scale, size_t group_size) {
 #if DP_MATH_RUNG == DP_RUNG_AVX512
     const vi first = {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120};
@@ -173,8 +192,8 @@ DP_INLINE vf lane_scales(const float *scale, size_t group_size) {
 }
 
 /*
- * n <= QUANT_RUN elements of some columns of a quantised B. scale[c] holds a float per group, and room for a vector after the
- * last. out[r * STRIDE + c] += the sums.
+ * n <= QUANT_RUN elements of some columns of a quantised B. scale[c] holds a float per group, and room for a vector
+ * after the last. out[r * STRIDE + c] += the sums.
  */
 enum { QUANT_RUN = 8192, SCALES_ROOM = QUANT_RUN / 32 + DP_LANES };
 typedef struct {
@@ -219,8 +238,8 @@ DP_INLINE void dot_nibbles(const size_t rows, const size_t columns, const quant_
             UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
         }
     }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
-        out[r * STRIDE + i] += sum_lanes(total[r][i]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) out[r * STRIDE + i] +=
+        sum_lanes(total[r][i]);
 }
 
 DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_run *q, float *out) {
@@ -241,7 +260,8 @@ DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_ru
         if (c < end) { /* x is padded with zeros */
             UNROLL for (size_t i = 0; i < columns; i++) {
                 vf w = vf_from_vi(vi_load_i8_n(q->b[i], c, end - c));
-                UNROLL for (size_t r = 0; r < rows; r++) sum[r][i] = vf_fma(w, vf_load_f32(q->x + r * q->x_stride, c), sum[r][i]);
+                UNROLL for (size_t r = 0; r < rows; r++) sum[r][i] =
+                    vf_fma(w, vf_load_f32(q->x + r * q->x_stride, c), sum[r][i]);
             }
             c = end;
         }
@@ -251,17 +271,20 @@ DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_ru
             UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
         }
     }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
-        out[r * STRIDE + i] += sum_lanes(total[r][i]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) out[r * STRIDE + i] +=
+        sum_lanes(total[r][i]);
 }
 
 typedef void (*quant_fn)(const quant_run *q, float *out);
 #define QUANT(name, rows, columns)                                                                                     \
-    static void name##_##rows##x##columns(const quant_run *q, float *out) { name(rows, columns, q, out); }
+    static void name##_##rows##x##columns(const quant_run *q, float *out) {                                            \
+        name(rows, columns, q, out);                                                                                   \
+    }
 #define QUANTS(name)                                                                                                   \
-    QUANT(name, 1, 1) QUANT(name, 1, 4) QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1) QUANT(name, 4, 4)         \
-    static const quant_fn name##_table[3][2] = {                                                                       \
-        {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_4x1, name##_4x4}};
+    QUANT(name, 1, 1)                                                                                                  \
+    QUANT(name, 1, 4) QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1)                                            \
+        QUANT(name, 4, 4) static const quant_fn name##_table[3][2] = {                                                 \
+            {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_4x1, name##_4x4}};
 QUANTS(dot_nibbles)
 QUANTS(dot_bytes)
 
@@ -280,7 +303,8 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
     const dp_gemm_quant *q = &p->quant;
     const size_t stride = dp_gemm_decode_stride(p->k), groups = dp_gemm_decode_groups(plan);
     const size_t group_size = q->group_size ? q->group_size : (size_t)1 << 40;
-    const size_t run = group_size < QUANT_RUN ? QUANT_RUN / group_size * group_size : QUANT_RUN; /* whole groups, or part of one */
+    const size_t run =
+        group_size < QUANT_RUN ? QUANT_RUN / group_size * group_size : QUANT_RUN; /* whole groups, or part of one */
     const quant_fn(*table)[2] = p->b.dtype == DP_I4 ? dot_nibbles_table : dot_bytes_table;
     const float *x_sums = rows + p->m * stride;
     float scale[4][SCALES_ROOM] = {{0}}, offset[SCALES_ROOM];
@@ -289,7 +313,8 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
     for (size_t c = 0, wide; c < columns; c += wide) {
         wide = columns - c >= 4 ? 4 : 1;
         for (size_t k = 0; k < p->k; k += run) {
-            quant_run part = {.x_stride = stride, .n = p->k - k < run ? p->k - k : run, .group_size = group_size, .scale = scale};
+            quant_run part = {
+                .x_stride = stride, .n = p->k - k < run ? p->k - k : run, .group_size = group_size, .scale = scale};
             size_t first = k / group_size, count = (k + part.n - 1) / group_size - first + 1;
             for (size_t t = 0; t < wide; t++) {
                 part.b[t] = (const uint8_t *)b_at(&p->b, k, j + c + t);
@@ -315,10 +340,11 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
 /* ---- rows contiguous: several rows of B, times their x, are added to the row of sums ---- */
 
 /* sums[r] += x[r][0 .. count) * rows of B, b_stride bytes apart */
-DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, const float *x, size_t x_stride, const char *b,
-                    ptrdiff_t b_stride, size_t n, float *sums) {
+DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, const float *x, size_t x_stride,
+                    const char *b, ptrdiff_t b_stride, size_t n, float *sums) {
     vf y[4][4];
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] = vf_set(x[r * x_stride + k]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] =
+        vf_set(x[r * x_stride + k]);
     size_t c = 0;
     for (; c + DP_LANES <= n; c += DP_LANES) {
         vf w[4];
@@ -336,8 +362,8 @@ DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, con
     if (c < n)
         UNROLL for (size_t r = 0; r < rows; r++) {
             vf sum = vf_load_f32_n(sums + r * STRIDE, c, n - c);
-            UNROLL for (size_t k = 0; k < count; k++)
-                sum = vf_fma(load_n(b + (ptrdiff_t)k * b_stride, t, c, n - c), y[r][k], sum);
+            UNROLL for (size_t k = 0; k < count; k++) sum =
+                vf_fma(load_n(b + (ptrdiff_t)k * b_stride, t, c, n - c), y[r][k], sum);
             vf_store_f32_n(sums + r * STRIDE, c, n - c, sum);
         }
 }
@@ -349,21 +375,23 @@ typedef void (*axpy_fn)(const float *x, size_t x_stride, const char *b, ptrdiff_
         axpy(DP_##type, rows, count, x, x_stride, b, b_stride, n, sums);                                               \
     }
 #define AXPYS(type)                                                                                                    \
-    AXPY(type, 1, 1) AXPY(type, 1, 4) AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1) AXPY(type, 4, 4)               \
-    static const axpy_fn axpys_##type[3][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},                                 \
-                                               {axpy_##type##_2x1, axpy_##type##_2x4},                                 \
-                                               {axpy_##type##_4x1, axpy_##type##_4x4}};
+    AXPY(type, 1, 1)                                                                                                   \
+    AXPY(type, 1, 4) AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1)                                                \
+        AXPY(type, 4, 4) static const axpy_fn axpys_##type[3][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},            \
+                                                                    {axpy_##type##_2x1, axpy_##type##_2x4},            \
+                                                                    {axpy_##type##_4x1, axpy_##type##_4x4}};
 AXPYS(F32)
 AXPYS(F16)
 AXPYS(BF16)
 AXPYS(I8)
 
-static void axpy_rows(dp_dtype t, size_t m, size_t count, const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride,
-                      size_t n, float *sums) {
+static void axpy_rows(dp_dtype t, size_t m, size_t count, const float *x, size_t x_stride, const char *b,
+                      ptrdiff_t b_stride, size_t n, float *sums) {
     const axpy_fn(*table)[2] = t == DP_F32 ? axpys_F32 : t == DP_F16 ? axpys_F16 : t == DP_BF16 ? axpys_BF16 : axpys_I8;
     for (size_t r = 0, at_once; r < m; r += at_once) {
         at_once = rows_at_once(m - r);
-        table[at_once == 4 ? 2 : at_once - 1][count == 4](x + r * x_stride, x_stride, b, b_stride, n, sums + r * STRIDE);
+        table[at_once == 4 ? 2 : at_once - 1][count == 4](x + r * x_stride, x_stride, b, b_stride, n,
+                                                          sums + r * STRIDE);
     }
 }
 
@@ -374,16 +402,18 @@ static void decode_axpy(const dp_gemm_plan *plan, size_t j, size_t columns, cons
         memset(sums + r * STRIDE, 0, columns * sizeof *sums);
     for (size_t k = 0, count; k < p->k; k += count) {
         count = p->k - k >= 4 ? 4 : 1;
-        axpy_rows(p->b.dtype, p->m, count, rows + k, stride, b_at(&p->b, k, j), p->b.row_stride * (ptrdiff_t)size_of(p->b.dtype),
-                  columns, sums);
+        axpy_rows(p->b.dtype, p->m, count, rows + k, stride, b_at(&p->b, k, j),
+                  p->b.row_stride * (ptrdiff_t)size_of(p->b.dtype), columns, sums);
     }
 }
 
-/* The same for int4, in chunks of 8 vectors: sums[t * DP_LANES + lane] of a chunk belongs to its column 8 * lane + t. */
+/* The same for int4, in chunks of 8 vectors: sums[t * DP_LANES + lane] of a chunk belongs to its column 8 * lane + t.
+ */
 DP_INLINE void axpy_nibbles(const size_t rows, const size_t count, const float *x, size_t x_stride, const uint8_t *b,
                             ptrdiff_t b_stride, size_t n, float *sums) {
     vf y[4][4];
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] = vf_set(x[r * x_stride + k]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] =
+        vf_set(x[r * x_stride + k]);
     for (size_t c = 0; c < n; c += NIBBLE_CHUNK) {
         vi v[4];
         UNROLL for (size_t k = 0; k < count; k++) {
@@ -403,8 +433,8 @@ DP_INLINE void axpy_nibbles(const size_t rows, const size_t count, const float *
     }
 }
 
-static void axpy_nibble_rows(size_t m, size_t count, const float *x, size_t s, const uint8_t *b, ptrdiff_t b_stride, size_t n,
-                             float *sums) {
+static void axpy_nibble_rows(size_t m, size_t count, const float *x, size_t s, const uint8_t *b, ptrdiff_t b_stride,
+                             size_t n, float *sums) {
     for (size_t r = 0, at_once; r < m; r += at_once, x += at_once * s, sums += at_once * STRIDE) {
         at_once = count == 1 ? 1 : rows_at_once(m - r);
         if (count == 1)
@@ -428,8 +458,8 @@ static void column_scales(const dp_gemm_quant *q, const void *table, size_t g, s
 }
 
 /* sums += scale * (part + offset * sum of x) for one group */
-static void add_group(const dp_gemm_plan *plan, size_t g, size_t j, size_t columns, const float *x_sums, const float *part,
-                      float *sums) {
+static void add_group(const dp_gemm_plan *plan, size_t g, size_t j, size_t columns, const float *x_sums,
+                      const float *part, float *sums) {
     const dp_gemm_quant *q = &plan->problem.quant;
     const size_t groups = dp_gemm_decode_groups(plan), m = plan->problem.m;
     for (size_t c = 0, n; c < columns; c += n) {
@@ -478,22 +508,25 @@ static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns
 
 enum { PANEL_VECTORS = DP_LANES > 1 ? 2 : 8 };
 
-DP_INLINE void panel(const dp_dtype t, const size_t rows, const float *x, size_t x_stride, const char *b, size_t n, float *sums) {
+DP_INLINE void panel(const dp_dtype t, const size_t rows, const float *x, size_t x_stride, const char *b, size_t n,
+                     float *sums) {
     const size_t width = PANEL_VECTORS * DP_LANES;
     vf sum[2][4][PANEL_VECTORS]; /* even and odd k: enough independent sums for one row, too */
-    UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++)
-        sum[h][r][v] = vf_set(0);
+    UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t r = 0; r < rows; r++)
+        UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) sum[h][r][v] = vf_set(0);
     size_t k = 0;
     for (; k + 2 <= n; k += 2)
         UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
             vf w = load(b, t, (k + h) * width + v * DP_LANES);
             __builtin_prefetch(b + ((k + h) * width + v * DP_LANES) * size_of(t) + PANEL_AHEAD_BYTES);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] = vf_fma(w, vf_set(x[r * x_stride + k + h]), sum[h][r][v]);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] =
+                vf_fma(w, vf_set(x[r * x_stride + k + h]), sum[h][r][v]);
         }
     if (k < n)
         UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
             vf w = load(b, t, k * width + v * DP_LANES);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[0][r][v] = vf_fma(w, vf_set(x[r * x_stride + k]), sum[0][r][v]);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[0][r][v] =
+                vf_fma(w, vf_set(x[r * x_stride + k]), sum[0][r][v]);
         }
     UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
         float *at = sums + r * STRIDE + v * DP_LANES;
@@ -507,8 +540,9 @@ typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t 
         panel(DP_##type, rows, x, x_stride, b, n, sums);                                                               \
     }
 #define PANELS(type)                                                                                                   \
-    PANEL(type, 1) PANEL(type, 2) PANEL(type, 4)                                                                       \
-    static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2, panel_##type##_4};
+    PANEL(type, 1)                                                                                                     \
+    PANEL(type, 2) PANEL(type, 4) static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2,        \
+                                                                            panel_##type##_4};
 PANELS(F32)
 PANELS(F16)
 PANELS(BF16)

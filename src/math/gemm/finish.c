@@ -18,7 +18,9 @@ DP_INLINE vf exp_of(vf x) {
     return vf_scale(p, n);
 }
 
-DP_INLINE vf sigmoid_of(vf x) { return vf_set(1.0f) / (vf_set(1.0f) + exp_of(vf_set(0.0f) - x)); }
+DP_INLINE vf sigmoid_of(vf x) {
+    return vf_set(1.0f) / (vf_set(1.0f) + exp_of(vf_set(0.0f) - x));
+}
 
 /* 1 - 2 / (exp 2x + 1); near 0, where that cancels, x - x^3/3 + 2x^5/15 - 17x^7/315 (next term below 2e-9 at 0.125) */
 DP_INLINE vf tanh_of(vf x) {
@@ -45,22 +47,31 @@ DP_INLINE vf gelu_erf_of(vf x) {
 
 DP_INLINE vf activate(vf x, const dp_gemm_epilogue *e) {
     switch (e->activation) {
-    case DP_GEMM_RELU: return vf_relu(x);
+    case DP_GEMM_RELU:
+        return vf_relu(x);
     case DP_GEMM_GELU_TANH: /* x/2 (1 + tanh y) = x sigmoid(2y) */
         return x * sigmoid_of(vf_set(1.5957691216057308f) * x * vf_fma(x * x, vf_set(0.044715f), vf_set(1.0f)));
-    case DP_GEMM_GELU_ERF: return gelu_erf_of(x);
-    case DP_GEMM_SILU: return x * sigmoid_of(x);
-    case DP_GEMM_SIGMOID: return sigmoid_of(x);
-    case DP_GEMM_TANH: return tanh_of(x);
-    case DP_GEMM_CLIP: return vf_min(vf_max(x, vf_set(e->clip_low)), vf_set(e->clip_high));
-    default: return x;
+    case DP_GEMM_GELU_ERF:
+        return gelu_erf_of(x);
+    case DP_GEMM_SILU:
+        return x * sigmoid_of(x);
+    case DP_GEMM_SIGMOID:
+        return sigmoid_of(x);
+    case DP_GEMM_TANH:
+        return tanh_of(x);
+    case DP_GEMM_CLIP:
+        return vf_min(vf_max(x, vf_set(e->clip_low)), vf_set(e->clip_high));
+    default:
+        return x;
     }
 }
 
 static vf load_any(const void *p, dp_dtype dtype, size_t i, size_t n) {
     if (n == DP_LANES)
         return dtype == DP_F32 ? vf_load_f32(p, i) : dtype == DP_F16 ? vf_load_f16(p, i) : vf_load_bf16(p, i);
-    return dtype == DP_F32 ? vf_load_f32_n(p, i, n) : dtype == DP_F16 ? vf_load_f16_n(p, i, n) : vf_load_bf16_n(p, i, n);
+    return dtype == DP_F32   ? vf_load_f32_n(p, i, n)
+           : dtype == DP_F16 ? vf_load_f16_n(p, i, n)
+                             : vf_load_bf16_n(p, i, n);
 }
 
 /* n elements of a matrix from (i, j), whatever their stride */

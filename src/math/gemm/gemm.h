@@ -1,14 +1,16 @@
 /*
  * gemm.h - the matrix engine: C = epilogue(alpha * A x B + beta * C), cut into independent tiles.
  *
- * Pure functions: no allocation, no globals, no threads. The caller plans once, gives every worker a scratch buffer and runs
- * dp_gemm_tile for all tiles in any order, on any threads; tiles write disjoint parts of C. A plan is plain data: it may be
- * copied, kept and run again as long as the memory it points to lives. Results do not depend on who runs which tile; they
- * depend (in the last bits, by the order of float sums) on the rung and on the number of threads planned for.
+ * Pure functions: no allocation, no globals, no threads. The caller plans once, gives every worker a scratch buffer and
+ * runs dp_gemm_tile for all tiles in any order, on any threads; tiles write disjoint parts of C. A plan is plain data:
+ * it may be copied, kept and run again as long as the memory it points to lives. Results do not depend on who runs
+ * which tile; they depend (in the last bits, by the order of float sums) on the rung and on the number of threads
+ * planned for.
  *
- * Types: A and B of float, half, bfloat16 in any mixture, summed in float (products of half and bfloat16 are exact in float);
- * int8 or uint8 A with int8 B, summed in int32 (wrapping); float, half or bfloat16 A with int8 or int4 B that has a `quant`:
- * B is then (q + offset) * scale, expanded in the kernels. C is float, half or bfloat16, or int32 for integer A and B.
+ * Types: A and B of float, half, bfloat16 in any mixture, summed in float (products of half and bfloat16 are exact in
+ * float); int8 or uint8 A with int8 B, summed in int32 (wrapping); float, half or bfloat16 A with int8 or int4 B that
+ * has a `quant`: B is then (q + offset) * scale, expanded in the kernels. C is float, half or bfloat16, or int32 for
+ * integer A and B.
  */
 #ifndef DOPPEL_MATH_GEMM_H
 #define DOPPEL_MATH_GEMM_H
@@ -22,8 +24,8 @@
 
 /*
  * Element (i, j) is at data + i * row_stride + j * column_stride, in elements; strides may be negative or 0 for inputs.
- * int4: the element offset is in nibbles; data is at a byte boundary, one of the strides is 1, and the other is even unless
- * its dimension is 1.
+ * int4: the element offset is in nibbles; data is at a byte boundary, one of the strides is 1, and the other is even
+ * unless its dimension is 1.
  */
 typedef struct dp_gemm_matrix {
     const void *data;
@@ -33,7 +35,8 @@ typedef struct dp_gemm_matrix {
     bool packed; /* data was written by dp_gemm_pack_a / dp_gemm_pack_b; strides and blocks are not looked at */
 } dp_gemm_matrix;
 
-/* Scales of a quantised B: element (p, j) uses entry (p / group_size, j) at group * group_stride + j * column_stride. */
+/* Scales of a quantised B: element (p, j) uses entry (p / group_size, j) at group * group_stride + j * column_stride.
+ */
 typedef struct dp_gemm_quant {
     const void *scale;  /* NULL: B is not quantised */
     const void *offset; /* added to q before scaling; NULL: 0; same strides and type as scale */
@@ -56,8 +59,8 @@ typedef enum dp_gemm_activation {
 
 /*
  * What happens to a sum before it is stored, in this order, in float:
- *   x = alpha * row_scale[i] * column_scale[j] * sum; x += beta * C; x += bias; x = activation(x); x += residual; C = round(x)
- * An int32 bias (integer A and B only) is added to the sum before scaling, as quantised layers define it.
+ *   x = alpha * row_scale[i] * column_scale[j] * sum; x += beta * C; x += bias; x = activation(x); x += residual; C =
+ * round(x) An int32 bias (integer A and B only) is added to the sum before scaling, as quantised layers define it.
  */
 typedef struct dp_gemm_epilogue {
     const void *bias; /* NULL: none; else n elements (m with bias_per_row) */
@@ -71,7 +74,8 @@ typedef struct dp_gemm_epilogue {
 
 typedef struct dp_gemm_problem {
     size_t m, n, k;
-    /* Batch-reduce: n_blocks > 0 sums A_0 x B_0 + A_1 x B_1 + ..., every pair m x k by k x n, into one C. 0: one product. */
+    /* Batch-reduce: n_blocks > 0 sums A_0 x B_0 + A_1 x B_1 + ..., every pair m x k by k x n, into one C. 0: one
+     * product. */
     size_t n_blocks;
     dp_gemm_matrix a, b, c; /* c.data is written; C must not overlap A or B; its elements must be distinct */
     float alpha, beta;      /* beta 0: C is not read. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
@@ -95,9 +99,9 @@ typedef struct dp_gemm_plan {
 } dp_gemm_plan;
 
 /*
- * Plans the problem for the rung in force and at most `threads` workers (0 counts as 1). The number of tiles is near a small
- * multiple of threads; it may be 0 when m or n is 0. Scratch must be aligned to 64 bytes.
- * DP_ERR_ARGUMENT: pointers missing, types that do not go together, strides or scales out of their range.
+ * Plans the problem for the rung in force and at most `threads` workers (0 counts as 1). The number of tiles is near a
+ * small multiple of threads; it may be 0 when m or n is 0. Scratch must be aligned to 64 bytes. DP_ERR_ARGUMENT:
+ * pointers missing, types that do not go together, strides or scales out of their range.
  */
 dp_status dp_gemm_plan_make(const dp_gemm_problem *problem, unsigned threads, dp_gemm_plan *out_plan);
 /* The same for a given rung (lowered to what the processor has) and DP_CPU_* features: for tests and benchmarks. */
@@ -106,10 +110,10 @@ dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_pro
 void dp_gemm_tile(const dp_gemm_plan *plan, size_t i, size_t j, void *scratch);
 
 /*
- * Packing once what many products read: weights. Fill m, n, k, n_blocks, both operands' types, and data, strides and blocks
- * of the one to be packed. The packed form serves every problem with the same k, n_blocks, types, and the same n (B) or m (A),
- * on the same rung. Packed memory is aligned to 64 bytes.
- * Half and bfloat16 keep their size. Sizes are 0 for what is not packed: a B with quant is used in its own form, as it is.
+ * Packing once what many products read: weights. Fill m, n, k, n_blocks, both operands' types, and data, strides and
+ * blocks of the one to be packed. The packed form serves every problem with the same k, n_blocks, types, and the same n
+ * (B) or m (A), on the same rung. Packed memory is aligned to 64 bytes. Half and bfloat16 keep their size. Sizes are 0
+ * for what is not packed: a B with quant is used in its own form, as it is.
  */
 size_t dp_gemm_pack_a_bytes(const dp_gemm_problem *problem);
 size_t dp_gemm_pack_b_bytes(const dp_gemm_problem *problem);

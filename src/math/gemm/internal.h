@@ -1,9 +1,10 @@
 /*
  * internal.h - what the parts of the matrix engine know of each other.
  *
- * Everything is counted in units of 4 bytes along k: one float (kind F32), two int16 (I16), two bfloat16 (BF16), four bytes
- * (U8, unsigned x signed). A is used as rows of units; B as panels [units][columns] with columns = 2 vectors, the last panel
- * padded with zeros. A U8 panel is followed by -128 * (sum of each column): the start of a sum whose A was int8 + 128.
+ * Everything is counted in units of 4 bytes along k: one float (kind F32), two int16 (I16), two bfloat16 (BF16), four
+ * bytes (U8, unsigned x signed). A is used as rows of units; B as panels [units][columns] with columns = 2 vectors, the
+ * last panel padded with zeros. A U8 panel is followed by -128 * (sum of each column): the start of a sum whose A was
+ * int8 + 128.
  */
 #ifndef DOPPEL_MATH_GEMM_INTERNAL_H
 #define DOPPEL_MATH_GEMM_INTERNAL_H
@@ -15,8 +16,8 @@ typedef enum dp_gemm_kind { DP_GEMM_F32, DP_GEMM_I16, DP_GEMM_BF16, DP_GEMM_U8, 
 enum { DP_GEMM_ROWS_MAX = 14, DP_GEMM_COLUMNS_MAX = 32, DP_GEMM_DECODE_ROWS = 8, DP_GEMM_DECODE_COLUMNS = 1024 };
 
 /*
- * Memory that will be read next: the micro-kernel asks for one line every second unit, so that reading from the third level
- * cache or memory goes on beside the arithmetic. `step` bytes between lines, and `turn` more after every eighth.
+ * Memory that will be read next: the micro-kernel asks for one line every second unit, so that reading from the third
+ * level cache or memory goes on beside the arithmetic. `step` bytes between lines, and `turn` more after every eighth.
  */
 typedef struct dp_gemm_walk {
     const char *at;
@@ -24,8 +25,8 @@ typedef struct dp_gemm_walk {
 } dp_gemm_walk;
 
 /*
- * c[rows x (vectors * lanes)] = init (one row, or 0) + a x b over `units`, or added to c. Strides in units: a_stride between
- * rows, b_stride between units of B. Reads whole vectors of b and writes whole vectors of c.
+ * c[rows x (vectors * lanes)] = init (one row, or 0) + a x b over `units`, or added to c. Strides in units: a_stride
+ * between rows, b_stride between units of B. Reads whole vectors of b and writes whole vectors of c.
  */
 typedef void (*dp_gemm_kernel_fn)(size_t units, const uint32_t *a, size_t a_stride, const uint32_t *b, size_t b_stride,
                                   const int32_t *init, uint32_t *c, size_t c_stride, bool add,
@@ -50,7 +51,8 @@ typedef struct dp_gemm_rung {
     size_t lanes, rows, columns; /* of the micro-kernel */
     /* by kind, NULL where there are none: one vector with 1, 2, ... rows, then two vectors */
     const dp_gemm_kernel_fn *kernels[DP_GEMM_KIND_COUNT];
-    /* rows (at most DP_GEMM_COLUMNS_MAX) x k_count elements to rows of units; the last unit of a row is filled up with zeros */
+    /* rows (at most DP_GEMM_COLUMNS_MAX) x k_count elements to rows of units; the last unit of a row is filled up with
+     * zeros */
     void (*pack_rows)(dp_gemm_kind kind, const dp_gemm_view *view, size_t rows, size_t k_count, uint32_t *dst,
                       size_t dst_stride);
     /* columns x k_count elements to a panel; sums[columns] -= 128 * column sums (U8 only, else NULL) */
@@ -72,11 +74,17 @@ const dp_gemm_rung *dp_gemm_rung_for(dp_isa isa, unsigned features);
 /* How decode reads B. */
 enum { DP_GEMM_DECODE_NO, DP_GEMM_DECODE_DOT, DP_GEMM_DECODE_AXPY, DP_GEMM_DECODE_PANEL };
 
-static inline size_t dp_gemm_ceil(size_t x, size_t step) { return (x + step - 1) / step; }
-static inline size_t dp_gemm_round(size_t x, size_t step) { return dp_gemm_ceil(x, step) * step; }
+static inline size_t dp_gemm_ceil(size_t x, size_t step) {
+    return (x + step - 1) / step;
+}
+static inline size_t dp_gemm_round(size_t x, size_t step) {
+    return dp_gemm_ceil(x, step) * step;
+}
 
 /* Floats from one prepared row to the next: whole chunks of 8 vectors, and not a power of two. */
-static inline size_t dp_gemm_decode_stride(size_t k) { return dp_gemm_round(k, 128) + 16; }
+static inline size_t dp_gemm_decode_stride(size_t k) {
+    return dp_gemm_round(k, 128) + 16;
+}
 /* Entries of the sums of x over each group of a quantised B, 0 where they are not needed. */
 static inline size_t dp_gemm_decode_groups(const dp_gemm_plan *plan) {
     const dp_gemm_quant *q = &plan->problem.quant;

@@ -1,13 +1,12 @@
-/* pack.c - from matrices of any type and stride to rows and panels of units, and expanding quantised weights on the way. */
+/* pack.c - from matrices of any type and stride to rows and panels of units, and expanding quantised weights on the
+ * way. */
 #include "math/gemm/rung.h"
 #include "math/vec.h"
 
 enum { CHUNK = 64 /* units of one column on the way to a panel */ };
 
 #define RUN_TO_F32(load, n)                                                                                            \
-    {                                                                                                                  \
-        DP_LANE_LOOP(n, vf_store_f32(dst, i, load(src, i)), vf_store_f32_n(dst, i, rest, load##_n(src, i, rest)))      \
-    }
+    { DP_LANE_LOOP(n, vf_store_f32(dst, i, load(src, i)), vf_store_f32_n(dst, i, rest, load##_n(src, i, rest))) }
 #define LOAD_I8(p, i) vf_from_vi(vi_load_i8(p, i))
 #define LOAD_I8_n(p, i, n) vf_from_vi(vi_load_i8_n(p, i, n))
 #define LOAD_U8(p, i) vf_from_vi(vi_load_u8(p, i))
@@ -15,15 +14,22 @@ enum { CHUNK = 64 /* units of one column on the way to a panel */ };
 
 static void run_to_f32(float *dst, const void *src, dp_dtype dtype, size_t n) {
     switch (dtype) {
-    case DP_F32: RUN_TO_F32(vf_load_f32, n) break;
-    case DP_F16: RUN_TO_F32(vf_load_f16, n) break;
-    case DP_BF16: RUN_TO_F32(vf_load_bf16, n) break;
-    case DP_I8: RUN_TO_F32(LOAD_I8, n) break;
-    default: RUN_TO_F32(LOAD_U8, n) break;
+    case DP_F32:
+        RUN_TO_F32(vf_load_f32, n) break;
+    case DP_F16:
+        RUN_TO_F32(vf_load_f16, n) break;
+    case DP_BF16:
+        RUN_TO_F32(vf_load_bf16, n) break;
+    case DP_I8:
+        RUN_TO_F32(LOAD_I8, n) break;
+    default:
+        RUN_TO_F32(LOAD_U8, n) break;
     }
 }
 
-void DP_RUNG(dp_gemm_widen)(float *dst, const void *src, dp_dtype dtype, size_t n) { run_to_f32(dst, src, dtype, n); }
+void DP_RUNG(dp_gemm_widen)(float *dst, const void *src, dp_dtype dtype, size_t n) {
+    run_to_f32(dst, src, dtype, n);
+}
 
 static const void *element(const dp_gemm_view *v, ptrdiff_t index) {
     return (const char *)v->data + index * (ptrdiff_t)(dp_dtype_bits(v->dtype) / 8);
@@ -31,11 +37,16 @@ static const void *element(const dp_gemm_view *v, ptrdiff_t index) {
 
 static float element_f32(const void *p, dp_dtype dtype) {
     switch (dtype) {
-    case DP_F32: return *(const float *)p;
-    case DP_F16: return dp_f32_from_f16(*(const uint16_t *)p);
-    case DP_BF16: return dp_f32_from_bf16(*(const uint16_t *)p);
-    case DP_I8: return *(const int8_t *)p;
-    default: return *(const uint8_t *)p;
+    case DP_F32:
+        return *(const float *)p;
+    case DP_F16:
+        return dp_f32_from_f16(*(const uint16_t *)p);
+    case DP_BF16:
+        return dp_f32_from_bf16(*(const uint16_t *)p);
+    case DP_I8:
+        return *(const int8_t *)p;
+    default:
+        return *(const uint8_t *)p;
     }
 }
 
@@ -77,7 +88,9 @@ static float quant_entry(const dp_gemm_quant *q, const void *table, size_t group
     return element_f32((const char *)table + at * (ptrdiff_t)(dp_dtype_bits(q->dtype) / 8), q->dtype);
 }
 
-static size_t group_of(const dp_gemm_quant *q, size_t k) { return q->group_size ? k / q->group_size : 0; }
+static size_t group_of(const dp_gemm_quant *q, size_t k) {
+    return q->group_size ? k / q->group_size : 0;
+}
 
 /* A run along k of column j: one scale per group. */
 static void scale_k_run(float *dst, const dp_gemm_quant *q, size_t k, size_t j, size_t n) {
@@ -135,7 +148,8 @@ static void row_to_units(dp_gemm_kind kind, const dp_gemm_view *v, ptrdiff_t fir
 DP_INLINE void transpose_block(uint32_t *dst, size_t dst_stride, const uint32_t *src, size_t src_stride) {
     __m512i t[16], r[16];
     _Pragma("GCC unroll 8") for (size_t i = 0; i < 8; i++) {
-        __m512i x = _mm512_loadu_si512(src + 2 * i * src_stride), y = _mm512_loadu_si512(src + (2 * i + 1) * src_stride);
+        __m512i x = _mm512_loadu_si512(src + 2 * i * src_stride),
+                y = _mm512_loadu_si512(src + (2 * i + 1) * src_stride);
         t[2 * i] = _mm512_unpacklo_epi32(x, y);
         t[2 * i + 1] = _mm512_unpackhi_epi32(x, y);
     }
@@ -276,7 +290,8 @@ static void scale_panel(const dp_gemm_view *v, size_t columns, size_t k_count, f
         for (size_t p = 0; p < k_count; p += group, dst += PANEL_WIDTH) {                                              \
             const from *row[group];                                                                                    \
             for (size_t t = 0; t < group; t++) {                                                                       \
-                row[t] = p + t < k_count ? (const from *)v->data + v->first + (ptrdiff_t)(p + t) * v->k_stride : zeros; \
+                row[t] =                                                                                               \
+                    p + t < k_count ? (const from *)v->data + v->first + (ptrdiff_t)(p + t) * v->k_stride : zeros;     \
                 __builtin_prefetch((const from *)v->data + v->first + (ptrdiff_t)(p + t + 24) * v->k_stride);          \
             }                                                                                                          \
             if (columns == PANEL_WIDTH) {                                                                              \
@@ -297,14 +312,15 @@ static void subtract_column_sums(const uint32_t *panel, size_t units, int32_t *s
     for (size_t u = 0; u < units; u++)
         for (size_t j = 0; j < PANEL_WIDTH; j++) {
             uint32_t x = panel[u * PANEL_WIDTH + j];
-            total[j] += ((int32_t)x >> 24) + ((int32_t)(x << 8) >> 24) + ((int32_t)(x << 16) >> 24) + ((int32_t)(x << 24) >> 24);
+            total[j] += ((int32_t)x >> 24) + ((int32_t)(x << 8) >> 24) + ((int32_t)(x << 16) >> 24) +
+                        ((int32_t)(x << 24) >> 24);
         }
     for (size_t j = 0; j < PANEL_WIDTH; j++)
         sums[j] -= 128 * total[j];
 }
 
-static void panel_along(dp_gemm_kind kind, size_t group, const dp_gemm_view *v, size_t columns, size_t k_count, uint32_t *dst,
-                        size_t width) {
+static void panel_along(dp_gemm_kind kind, size_t group, const dp_gemm_view *v, size_t columns, size_t k_count,
+                        uint32_t *dst, size_t width) {
     uint32_t block[DP_GEMM_COLUMNS_MAX][CHUNK];
     for (size_t j = columns; j < width; j++)
         memset(block[j], 0, sizeof block[j]);
@@ -320,8 +336,8 @@ static void panel_along(dp_gemm_kind kind, size_t group, const dp_gemm_view *v, 
     }
 }
 
-void DP_RUNG(dp_gemm_pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, size_t columns, size_t k_count, uint32_t *dst,
-                                 int32_t *sums) {
+void DP_RUNG(dp_gemm_pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, size_t columns, size_t k_count,
+                                 uint32_t *dst, int32_t *sums) {
     static const uint8_t groups[DP_GEMM_KIND_COUNT] = {1, 2, 2, 4};
     const size_t width = PANEL_WIDTH;
     if (view->other_stride != 1)

@@ -2,19 +2,22 @@
 #include "math/gemm/internal.h"
 
 enum {
-    UNIT_BLOCK_MAX = 640,          /* units of k a panel of A keeps in the first level cache: 14 rows x 2.5 KiB */
-    COLUMN_BLOCK_BYTES = 1 << 20,  /* of B, packed, in the second level cache */
-    DIRECT_ROWS = 4,               /* B used as it lies for up to so many row panels */
-    BANDWIDTH_ROWS = 4,            /* float products of more rows are bound by arithmetic */
+    UNIT_BLOCK_MAX = 640,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2.5 KiB */
+    COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
+    DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
+    BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
     SUMS_ROWS = 24 * DP_GEMM_ROWS_MAX, /* rows of a tile whose unfinished sums live in the scratch */
     LINE_UNITS = 16
 };
 
-static bool is_float(dp_dtype t) { return t == DP_F32 || t == DP_F16 || t == DP_BF16; }
+static bool is_float(dp_dtype t) {
+    return t == DP_F32 || t == DP_F16 || t == DP_BF16;
+}
 
 static const char *type_name(dp_dtype t) {
-    static const char *const names[DP_DTYPE_COUNT] = {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
-                                                      "uint64", "float16", "bfloat16", "float32", "float64", "int4"};
+    static const char *const names[DP_DTYPE_COUNT] = {"int8",    "uint8",   "int16",  "uint16",  "int32",
+                                                      "uint32",  "int64",   "uint64", "float16", "bfloat16",
+                                                      "float32", "float64", "int4"};
     return (unsigned)t < DP_DTYPE_COUNT ? names[t] : "unknown type";
 }
 
@@ -22,10 +25,11 @@ static dp_status check_types(const dp_gemm_problem *p) {
     dp_dtype a = p->a.dtype, b = p->b.dtype, c = p->c.dtype;
     bool quant = p->quant.scale != NULL, integer = !quant && b == DP_I8 && (a == DP_I8 || a == DP_U8);
     if (quant ? !is_float(a) || (b != DP_I8 && b != DP_I4) : !integer && (!is_float(a) || !is_float(b)))
-        return dp_fail(DP_ERR_ARGUMENT,
-                       "matrix product: A is %s and B is %s%s; expected float types, int8 or uint8 by int8, or a float type "
-                       "by int8 or int4 with scales",
-                       type_name(a), type_name(b), quant ? " with scales" : "");
+        return dp_fail(
+            DP_ERR_ARGUMENT,
+            "matrix product: A is %s and B is %s%s; expected float types, int8 or uint8 by int8, or a float type "
+            "by int8 or int4 with scales",
+            type_name(a), type_name(b), quant ? " with scales" : "");
     if (!is_float(c) && !(integer && c == DP_I32))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is %s; expected float32, float16, bfloat16%s", type_name(c),
                        integer ? " or int32" : "");
@@ -49,9 +53,10 @@ static dp_status check_quant(const dp_gemm_problem *p) {
         bool along_k = b->row_stride == 1 && (p->n <= 1 || b->column_stride % 2 == 0);
         bool along_n = b->column_stride == 1 && (p->k <= 1 || b->row_stride % 2 == 0);
         if (!along_k && !along_n)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "matrix product: strides of the int4 B are (%td, %td); expected one of them 1 and the other even",
-                           b->row_stride, b->column_stride);
+            return dp_fail(
+                DP_ERR_ARGUMENT,
+                "matrix product: strides of the int4 B are (%td, %td); expected one of them 1 and the other even",
+                b->row_stride, b->column_stride);
     }
     return DP_OK;
 }
@@ -60,8 +65,8 @@ static dp_status check_epilogue(const dp_gemm_problem *p) {
     const dp_gemm_epilogue *e = &p->epilogue;
     bool integer = p->b.dtype == DP_I8 && !p->quant.scale;
     if (e->bias && !is_float(e->bias_dtype) && !(integer && e->bias_dtype == DP_I32))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: the bias is %s; expected a float type%s", type_name(e->bias_dtype),
-                       integer ? " or int32" : "");
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: the bias is %s; expected a float type%s",
+                       type_name(e->bias_dtype), integer ? " or int32" : "");
     if ((unsigned)e->activation >= DP_GEMM_ACTIVATION_COUNT)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: activation %d does not exist", (int)e->activation);
     if (e->residual.data && !is_float(e->residual.dtype))
@@ -69,8 +74,9 @@ static dp_status check_epilogue(const dp_gemm_problem *p) {
                        type_name(e->residual.dtype));
     if (p->c.dtype == DP_I32 && (p->alpha != 1 || (p->beta != 0 && p->beta != 1) || e->activation || e->residual.data ||
                                  e->column_scale || e->row_scale || (e->bias && e->bias_dtype != DP_I32)))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is int32, so alpha must be 1, beta 0 or 1, and of the epilogue "
-                                        "only an int32 bias is possible");
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "matrix product: C is int32, so alpha must be 1, beta 0 or 1, and of the epilogue "
+                       "only an int32 bias is possible");
     return DP_OK;
 }
 
@@ -154,7 +160,8 @@ static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
     if (p->b.packed)
         return DP_GEMM_DECODE_PANEL;
     size_t group = p->quant.group_size;
-    if (p->b.dtype == DP_I4 && p->b.row_stride == 1 && (group & (group - 1))) /* lanes of a chunk would straddle groups */
+    if (p->b.dtype == DP_I4 && p->b.row_stride == 1 &&
+        (group & (group - 1))) /* lanes of a chunk would straddle groups */
         return DP_GEMM_DECODE_NO;
     if (p->b.row_stride == 1)
         return DP_GEMM_DECODE_DOT;
@@ -174,8 +181,8 @@ static void plan_decode(dp_gemm_plan *plan, unsigned threads) {
 }
 
 /*
- * Splits C among the threads so that the busiest finishes first. In cycles of a vector of 16: a product 1/32, packing a unit
- * of A about 1/10 and of B about 1/6.
+ * Splits C among the threads so that the busiest finishes first. In cycles of a vector of 16: a product 1/32, packing a
+ * unit of A about 1/10 and of B about 1/6.
  */
 static void plan_split(dp_gemm_plan *plan, unsigned threads) {
     const dp_gemm_problem *p = &plan->problem;
@@ -203,8 +210,9 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->path = names[plan->kind];
     plan_split(plan, threads);
     plan->plain = (p->c.dtype == DP_F32 || p->c.dtype == DP_I32) && p->c.column_stride == 1 && p->alpha == 1 &&
-                  (p->beta == 0 || p->beta == 1) && !e->bias && !e->activation && !e->residual.data && !e->column_scale &&
-                  !e->row_scale && (p->c.dtype == DP_I32) == (plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8);
+                  (p->beta == 0 || p->beta == 1) && !e->bias && !e->activation && !e->residual.data &&
+                  !e->column_scale && !e->row_scale &&
+                  (p->c.dtype == DP_I32) == (plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8);
     bool sums = !plan->plain && plan->units > plan->unit_block;
     if (sums && plan->tile_m > SUMS_ROWS)
         plan->tile_m = SUMS_ROWS / rows * rows;

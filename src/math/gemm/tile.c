@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 /* Bytes of one unit of a packed B: half and bfloat16 that will be multiplied as floats keep their two. */
 static size_t packed_unit_bytes(const dp_gemm_plan *plan) {
@@ -78,7 +80,8 @@ static void pack_narrow_panel(const dp_gemm_plan *plan, size_t j, size_t u, size
     for (size_t done = 0; done < count; done++) {
         piece p = piece_at(plan, u + done, 1);
         dp_gemm_view v = view_of(plan, b, p);
-        const uint16_t *src = (const uint16_t *)v.data + (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)j * b->column_stride;
+        const uint16_t *src =
+            (const uint16_t *)v.data + (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)j * b->column_stride;
         for (size_t t = 0; t < columns; t++)
             dst[done * width + t] = src[(ptrdiff_t)t * b->column_stride];
     }
@@ -99,10 +102,10 @@ void dp_gemm_pack_b_all(const dp_gemm_plan *plan, void *out_packed) {
 /* Where the columns and units a tile works on now lie, and its scratch. */
 typedef struct {
     const dp_gemm_plan *plan;
-    size_t m_first, m_last;     /* rows of the tile */
-    size_t j, columns;          /* of this block */
-    size_t u, units, block;     /* of this block */
-    bool first, last;           /* block along k */
+    size_t m_first, m_last; /* rows of the tile */
+    size_t j, columns;      /* of this block */
+    size_t u, units, block; /* of this block */
+    bool first, last;       /* block along k */
     uint32_t *rows, *panel, *sums;
 } place;
 
@@ -122,7 +125,8 @@ static panel_view panel_at(const place *p, size_t j) {
     const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
     panel_view view = {.stride = width};
     if (panel_in_place(plan)) {
-        view.data = (const uint32_t *)((const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width));
+        view.data =
+            (const uint32_t *)((const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width));
     } else if (plan->b_direct && j + width <= plan->problem.n) {
         view.stride = (size_t)plan->problem.b.row_stride;
         view.data = (const uint32_t *)plan->problem.b.data + p->u * view.stride + j;
@@ -141,7 +145,8 @@ static void fill_panels(const place *p) {
     for (size_t j = p->j; j < p->j + p->columns; j += width) {
         uint32_t *dst = p->panel + (j - p->j) / width * (p->units * width + sums);
         if (plan->problem.b.packed)
-            plan->rung->widen((float *)dst, (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
+            plan->rung->widen((float *)dst,
+                              (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
                               plan->problem.b.dtype, p->units * width);
         else if (!plan->b_direct || j + width > plan->problem.n)
             pack_panel(plan, j, p->u, p->units, dst);
@@ -196,8 +201,8 @@ static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t 
 /* What is to be prefetched in a number of walks (see dp_gemm_walk), one per call of the micro-kernel. */
 typedef struct {
     dp_gemm_walk walk;
-    ptrdiff_t next;    /* from one walk to the next ... */
-    ptrdiff_t rewind;  /* ... and this much more after every `period` */
+    ptrdiff_t next;   /* from one walk to the next ... */
+    ptrdiff_t rewind; /* ... and this much more after every `period` */
     size_t left, period, phase;
 } walks;
 
@@ -222,11 +227,13 @@ static walks walks_of_a(const place *p, size_t i, size_t rows) {
         return (walks){0};
     walks w = {.left = dp_gemm_ceil(least(rows, p->m_last - i), 8), .next = 8 * stride};
     w.walk = (dp_gemm_walk){.at = (const char *)a->data + (ptrdiff_t)i * stride + (ptrdiff_t)p->u * group * size,
-                            .step = stride, .turn = 16 * group * size - 8 * stride};
+                            .step = stride,
+                            .turn = 16 * group * size - 8 * stride};
     return w;
 }
 
-/* The next block of B along k: panels packed by the caller line by line, else eight lines of one row after the other. */
+/* The next block of B along k: panels packed by the caller line by line, else eight lines of one row after the other.
+ */
 static walks walks_of_b(const place *p) {
     const dp_gemm_plan *plan = p->plan;
     const dp_gemm_matrix *b = &plan->problem.b;
@@ -235,8 +242,10 @@ static walks walks_of_b(const place *p) {
         return (walks){0};
     if (b->packed) {
         size_t panel = p->j / plan->rung->columns, after = dp_gemm_ceil(p->j + p->columns, plan->rung->columns);
-        size_t at = dp_gemm_packed_b_at(plan, p->block + 1, panel), end = dp_gemm_packed_b_at(plan, p->block + 1, after);
-        return (walks){.walk = {.at = (const char *)b->data + at, .step = 64}, .next = (ptrdiff_t)(64 * steps),
+        size_t at = dp_gemm_packed_b_at(plan, p->block + 1, panel),
+               end = dp_gemm_packed_b_at(plan, p->block + 1, after);
+        return (walks){.walk = {.at = (const char *)b->data + at, .step = 64},
+                       .next = (ptrdiff_t)(64 * steps),
                        .left = (end - at) / (64 * steps)};
     }
     if (b->column_stride != 1)
@@ -246,7 +255,8 @@ static walks walks_of_b(const place *p) {
     if (rows == 0)
         return (walks){0};
     walks w = {.period = dp_gemm_ceil(p->columns * (size_t)size, 512), .next = 512};
-    w.walk = (dp_gemm_walk){.at = (const char *)b->data + (ptrdiff_t)first * stride + (ptrdiff_t)p->j * size, .step = 64,
+    w.walk = (dp_gemm_walk){.at = (const char *)b->data + (ptrdiff_t)first * stride + (ptrdiff_t)p->j * size,
+                            .step = 64,
                             .turn = stride - 512};
     w.rewind = (ptrdiff_t)rows * stride - 512 * (ptrdiff_t)w.period;
     w.left = w.period * (count / rows);
