@@ -131,7 +131,8 @@ typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, si
     }
 #define DOTS(type)                                                                                                     \
     DOT(type, 1, 1)                                                                                                    \
-    DOT(type, 1, 4) DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1)                                                    \
+    DOT(type, 1, 4)                                                                                                    \
+    DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1)                                                                    \
         DOT(type, 4, 4) static const dot_fn dots_##type[3][2] = {{dot_##type##_1x1, dot_##type##_1x4},                 \
                                                                  {dot_##type##_2x1, dot_##type##_2x4},                 \
                                                                  {dot_##type##_4x1, dot_##type##_4x4}};
@@ -144,6 +145,21 @@ static const dot_fn *dots_of(dp_dtype t, size_t rows) {
     return table[rows == 4 ? 2 : rows - 1];
 }
 
+/*
+ * Columns taken together are a quarter of all apart: each of the four streams then runs on into its own next column,
+ * and what is prefetched past the end of one is used. Of n columns, the c-th group: 4 of them `apart`, or one of the
+ * last n % 4.
+ */
+typedef struct {
+    size_t first, apart, wide;
+} column_group;
+static size_t column_groups(size_t n) {
+    return n / 4 + n % 4;
+}
+static column_group column_group_at(size_t n, size_t c) {
+    return c < n / 4 ? (column_group){c, n / 4, 4} : (column_group){n / 4 * 3 + c, 0, 1};
+}
+
 static size_t rows_at_once(size_t left) {
     return left >= 4 ? 4 : left >= 2 ? 2 : 1;
 }
@@ -151,16 +167,19 @@ static size_t rows_at_once(size_t left) {
 static void decode_dot(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
     const size_t stride = dp_gemm_decode_stride(p->k);
-    for (size_t c = 0; c < columns;) {
-        size_t wide = columns - c >= 4 ? 4 : 1;
+    for (size_t c = 0; c < column_groups(columns); c++) {
+        const column_group set = column_group_at(columns, c);
         const char *b[4];
-        for (size_t t = 0; t < wide; t++)
-            b[t] = b_at(&p->b, 0, j + c + t);
+        for (size_t t = 0; t < set.wide; t++)
+            b[t] = b_at(&p->b, 0, j + set.first + t * set.apart);
         for (size_t r = 0, count; r < p->m; r += count) {
+            float out[4][4];
             count = rows_at_once(p->m - r);
-            dots_of(p->b.dtype, count)[wide == 4](rows + r * stride, stride, b, p->k, sums + r * STRIDE + c, STRIDE);
+            dots_of(p->b.dtype, count)[set.wide == 4](rows + r * stride, stride, b, p->k, out[0], 4);
+            for (size_t i = 0; i < count; i++)
+                for (size_t t = 0; t < set.wide; t++)
+                    sums[(r + i) * STRIDE + set.first + t * set.apart] = out[i][t];
         }
-        c += wide;
     }
 }
 
@@ -193,14 +212,14 @@ DP_INLINE vf lane_scales(const float *scale, size_t group_size) {
 
 /*
  * n <= QUANT_RUN elements of some columns of a quantised B. scale[c] holds a float per group, and room for a vector
- * after the last. out[r * STRIDE + c] += the sums.
+ * after the last. out[r * STRIDE + c * apart] += the sums.
  */
 enum { QUANT_RUN = 8192, SCALES_ROOM = QUANT_RUN / 32 + DP_LANES };
 typedef struct {
     const float *x;
     size_t x_stride;
     const uint8_t *b[4];
-    size_t n, group_size;
+    size_t n, group_size, apart;
     float (*scale)[SCALES_ROOM];
 } quant_run;
 
@@ -238,8 +257,8 @@ DP_INLINE void dot_nibbles(const size_t rows, const size_t columns, const quant_
             UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
         }
     }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) out[r * STRIDE + i] +=
-        sum_lanes(total[r][i]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
+        out[r * STRIDE + i * q->apart] += sum_lanes(total[r][i]);
 }
 
 DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_run *q, float *out) {
@@ -271,8 +290,8 @@ DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_ru
             UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
         }
     }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) out[r * STRIDE + i] +=
-        sum_lanes(total[r][i]);
+    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++)
+        out[r * STRIDE + i * q->apart] += sum_lanes(total[r][i]);
 }
 
 typedef void (*quant_fn)(const quant_run *q, float *out);
@@ -282,7 +301,8 @@ typedef void (*quant_fn)(const quant_run *q, float *out);
     }
 #define QUANTS(name)                                                                                                   \
     QUANT(name, 1, 1)                                                                                                  \
-    QUANT(name, 1, 4) QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1)                                            \
+    QUANT(name, 1, 4)                                                                                                  \
+    QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1)                                                              \
         QUANT(name, 4, 4) static const quant_fn name##_table[3][2] = {                                                 \
             {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_4x1, name##_4x4}};
 QUANTS(dot_nibbles)
@@ -310,28 +330,30 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
     float scale[4][SCALES_ROOM] = {{0}}, offset[SCALES_ROOM];
     for (size_t r = 0; r < p->m; r++)
         memset(sums + r * STRIDE, 0, columns * sizeof *sums);
-    for (size_t c = 0, wide; c < columns; c += wide) {
-        wide = columns - c >= 4 ? 4 : 1;
+    for (size_t c = 0; c < column_groups(columns); c++) {
+        const column_group set = column_group_at(columns, c);
         for (size_t k = 0; k < p->k; k += run) {
-            quant_run part = {
-                .x_stride = stride, .n = p->k - k < run ? p->k - k : run, .group_size = group_size, .scale = scale};
+            quant_run part = {.x_stride = stride, .group_size = group_size, .scale = scale, .apart = set.apart};
+            part.n = p->k - k < run ? p->k - k : run;
             size_t first = k / group_size, count = (k + part.n - 1) / group_size - first + 1;
-            for (size_t t = 0; t < wide; t++) {
-                part.b[t] = (const uint8_t *)b_at(&p->b, k, j + c + t);
-                scales_to_f32(q, q->scale, first, j + c + t, count, scale[t]);
+            for (size_t t = 0; t < set.wide; t++) {
+                size_t column = j + set.first + t * set.apart;
+                part.b[t] = (const uint8_t *)b_at(&p->b, k, column);
+                scales_to_f32(q, q->scale, first, column, count, scale[t]);
             }
             for (size_t r = 0, at_once; r < p->m; r += at_once) {
                 at_once = rows_at_once(p->m - r);
                 part.x = rows + r * stride + k;
-                table[at_once == 4 ? 2 : at_once - 1][wide == 4](&part, sums + r * STRIDE + c);
+                table[at_once == 4 ? 2 : at_once - 1][set.wide == 4](&part, sums + r * STRIDE + set.first);
             }
             if (!groups || k % group_size) /* a group that goes on has had its offset */
                 continue;
-            for (size_t t = 0; t < wide; t++) {
-                scales_to_f32(q, q->offset, first, j + c + t, count, offset);
+            for (size_t t = 0; t < set.wide; t++) {
+                scales_to_f32(q, q->offset, first, j + set.first + t * set.apart, count, offset);
                 for (size_t r = 0; r < p->m; r++)
                     for (size_t g = 0; g < count; g++)
-                        sums[r * STRIDE + c + t] += scale[t][g] * offset[g] * x_sums[r * groups + first + g];
+                        sums[r * STRIDE + set.first + t * set.apart] +=
+                            scale[t][g] * offset[g] * x_sums[r * groups + first + g];
             }
         }
     }
@@ -376,7 +398,8 @@ typedef void (*axpy_fn)(const float *x, size_t x_stride, const char *b, ptrdiff_
     }
 #define AXPYS(type)                                                                                                    \
     AXPY(type, 1, 1)                                                                                                   \
-    AXPY(type, 1, 4) AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1)                                                \
+    AXPY(type, 1, 4)                                                                                                   \
+    AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1)                                                                 \
         AXPY(type, 4, 4) static const axpy_fn axpys_##type[3][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},            \
                                                                     {axpy_##type##_2x1, axpy_##type##_2x4},            \
                                                                     {axpy_##type##_4x1, axpy_##type##_4x4}};
@@ -541,8 +564,8 @@ typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t 
     }
 #define PANELS(type)                                                                                                   \
     PANEL(type, 1)                                                                                                     \
-    PANEL(type, 2) PANEL(type, 4) static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2,        \
-                                                                            panel_##type##_4};
+    PANEL(type, 2)                                                                                                     \
+    PANEL(type, 4) static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2, panel_##type##_4};
 PANELS(F32)
 PANELS(F16)
 PANELS(BF16)

@@ -2,7 +2,7 @@
 #include "math/gemm/internal.h"
 
 enum {
-    UNIT_BLOCK_MAX = 640,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2.5 KiB */
+    UNIT_BLOCK_MAX = 512,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
     COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
     DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
     BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
