@@ -531,41 +531,42 @@ static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns
 
 enum { PANEL_VECTORS = DP_LANES > 1 ? 2 : 8 };
 
-DP_INLINE void panel(const dp_dtype t, const size_t rows, const float *x, size_t x_stride, const char *b, size_t n,
-                     float *sums) {
+/*
+ * One or two panels of n units; the second lies b_apart bytes further on and its sums sums_apart floats. Two streams, and with
+ * one row twice the independent sums.
+ */
+DP_INLINE void panel(const dp_dtype t, const size_t rows, const size_t panels, const float *x, size_t x_stride,
+                     const char *b, size_t b_apart, size_t n, float *sums, size_t sums_apart) {
     const size_t width = PANEL_VECTORS * DP_LANES;
-    vf sum[2][4][PANEL_VECTORS]; /* even and odd k: enough independent sums for one row, too */
-    UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t r = 0; r < rows; r++)
+    vf sum[2][4][PANEL_VECTORS];
+    UNROLL for (size_t h = 0; h < panels; h++) UNROLL for (size_t r = 0; r < rows; r++)
         UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) sum[h][r][v] = vf_set(0);
-    size_t k = 0;
-    for (; k + 2 <= n; k += 2)
-        UNROLL for (size_t h = 0; h < 2; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
-            vf w = load(b, t, (k + h) * width + v * DP_LANES);
-            __builtin_prefetch(b + ((k + h) * width + v * DP_LANES) * size_of(t) + PANEL_AHEAD_BYTES);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] =
-                vf_fma(w, vf_set(x[r * x_stride + k + h]), sum[h][r][v]);
+    for (size_t k = 0; k < n; k++)
+        UNROLL for (size_t h = 0; h < panels; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
+            vf w = load(b + h * b_apart, t, k * width + v * DP_LANES);
+            __builtin_prefetch(b + h * b_apart + (k * width + v * DP_LANES) * size_of(t) + PANEL_AHEAD_BYTES);
+            UNROLL for (size_t r = 0; r < rows; r++)
+                sum[h][r][v] = vf_fma(w, vf_set(x[r * x_stride + k]), sum[h][r][v]);
         }
-    if (k < n)
+    UNROLL for (size_t h = 0; h < panels; h++) UNROLL for (size_t r = 0; r < rows; r++)
         UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
-            vf w = load(b, t, k * width + v * DP_LANES);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[0][r][v] =
-                vf_fma(w, vf_set(x[r * x_stride + k]), sum[0][r][v]);
+            float *at = sums + r * STRIDE + h * sums_apart + v * DP_LANES;
+            vf_store_f32(at, 0, vf_load_f32(at, 0) + sum[h][r][v]);
         }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
-        float *at = sums + r * STRIDE + v * DP_LANES;
-        vf_store_f32(at, 0, vf_load_f32(at, 0) + (sum[0][r][v] + sum[1][r][v]));
-    }
 }
 
-typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t n, float *sums);
-#define PANEL(type, rows)                                                                                              \
-    static void panel_##type##_##rows(const float *x, size_t x_stride, const char *b, size_t n, float *sums) {         \
-        panel(DP_##type, rows, x, x_stride, b, n, sums);                                                               \
+typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t b_apart, size_t n, float *sums,
+                         size_t sums_apart);
+#define PANEL(type, rows, panels)                                                                                      \
+    static void panel_##type##_##rows##x##panels(const float *x, size_t x_stride, const char *b, size_t b_apart,       \
+                                                 size_t n, float *sums, size_t sums_apart) {                           \
+        panel(DP_##type, rows, panels, x, x_stride, b, b_apart, n, sums, sums_apart);                                  \
     }
 #define PANELS(type)                                                                                                   \
-    PANEL(type, 1)                                                                                                     \
-    PANEL(type, 2)                                                                                                     \
-    PANEL(type, 4) static const panel_fn panels_##type[3] = {panel_##type##_1, panel_##type##_2, panel_##type##_4};
+    PANEL(type, 1, 1) PANEL(type, 1, 2) PANEL(type, 2, 1) PANEL(type, 2, 2) PANEL(type, 4, 1) PANEL(type, 4, 2)         \
+    static const panel_fn panels_##type[3][2] = {{panel_##type##_1x1, panel_##type##_1x2},                             \
+                                                 {panel_##type##_2x1, panel_##type##_2x2},                             \
+                                                 {panel_##type##_4x1, panel_##type##_4x2}};
 PANELS(F32)
 PANELS(F16)
 PANELS(BF16)
@@ -573,18 +574,24 @@ PANELS(BF16)
 static void decode_panel(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
     const size_t stride = dp_gemm_decode_stride(p->k), width = plan->rung->columns;
-    const panel_fn *table = p->b.dtype == DP_F32 ? panels_F32 : p->b.dtype == DP_F16 ? panels_F16 : panels_BF16;
+    const size_t first = j / width, count = dp_gemm_ceil(columns, width), half = count / 2;
+    const panel_fn(*table)[2] = p->b.dtype == DP_F32 ? panels_F32 : p->b.dtype == DP_F16 ? panels_F16 : panels_BF16;
     for (size_t r = 0; r < p->m; r++)
         memset(sums + r * STRIDE, 0, STRIDE * sizeof *sums);
-    for (size_t c = 0; c < columns; c += width)
-        for (size_t u = 0, block = 0; u < plan->units; u += plan->unit_block, block++) {
-            const char *b = (const char *)p->b.data + dp_gemm_packed_b_at(plan, block, (j + c) / width);
-            size_t n = plan->units - u < plan->unit_block ? plan->units - u : plan->unit_block;
+    for (size_t u = 0, block = 0; u < plan->units; u += plan->unit_block, block++) {
+        size_t n = plan->units - u < plan->unit_block ? plan->units - u : plan->unit_block;
+        size_t apart = dp_gemm_packed_b_at(plan, block, half) - dp_gemm_packed_b_at(plan, block, 0);
+        for (size_t c = 0; c < half + count % 2; c++) {
+            bool pair = c < half;
+            size_t at = pair ? c : count - 1; /* an odd one out is the last */
+            const char *b = (const char *)p->b.data + dp_gemm_packed_b_at(plan, block, first + at);
             for (size_t r = 0, at_once; r < p->m; r += at_once) {
                 at_once = rows_at_once(p->m - r);
-                table[at_once == 4 ? 2 : at_once - 1](rows + r * stride + u, stride, b, n, sums + r * STRIDE + c);
+                table[at_once == 4 ? 2 : at_once - 1][pair](rows + r * stride + u, stride, b, apart, n,
+                                                            sums + r * STRIDE + at * width, half * width);
             }
         }
+    }
 }
 
 void DP_RUNG(dp_gemm_decode)(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
