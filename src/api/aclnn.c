@@ -1,7 +1,6 @@
 #include "api/aclnn.h"
 
 #include "api/object.h"
-#include "base/memory.h"
 
 int dp_aclnn_element(aclDataType type) {
     switch (type) {
@@ -146,15 +145,13 @@ static dp_status prepare(const dp_operator *op, const dp_aclnn_value *values, ui
     dp_status status = dp_operator_prepare(op, args, &plan);
     if (status != DP_OK)
         return status;
-    aclOpExecutor *executor = dp_object_create(DP_OBJECT_OP_EXECUTOR, sizeof *executor);
-    if (!executor) {
-        dp_plan_free(plan);
-        return DP_ERR_OUT_OF_MEMORY;
-    }
-    *executor = (aclOpExecutor){op, plan, false};
     *out_workspace_bytes = plan->workspace_bytes;
-    *out_executor = executor;
-    return DP_OK;
+    status = dp_object_adopt(DP_OBJECT_OP_EXECUTOR, plan);
+    if (status == DP_OK)
+        *out_executor = (aclOpExecutor *)plan;
+    else
+        dp_plan_free(plan);
+    return status;
 }
 
 aclnnStatus dp_aclnn_prepare(const dp_operator *op, const dp_aclnn_value *values, uint64_t *out_workspace_bytes,
@@ -170,21 +167,19 @@ static dp_status run(const dp_operator *op, void *workspace, uint64_t workspace_
     aclOpExecutor *live = dp_object_get(DP_OBJECT_OP_EXECUTOR, executor, "executor");
     if (!live)
         return DP_ERR_HANDLE;
-    if (live->op != op)
-        return dp_fail(DP_ERR_ARGUMENT, "executor is one of aclnn%s, but must be one of aclnn%s", live->op->name,
+    if (live->plan.op != op)
+        return dp_fail(DP_ERR_ARGUMENT, "executor is one of aclnn%s, but must be one of aclnn%s", live->plan.op->name,
                        op->name);
     dp_plan *plan;
-    if (live->repeatable) {
-        plan = dp_plan_copy(live->plan);
+    if (live->plan.repeatable) {
+        plan = dp_plan_copy(&live->plan);
         if (!plan)
             return DP_ERR_OUT_OF_MEMORY;
     } else {
         /* another thread may have been faster */
-        live = dp_object_take(DP_OBJECT_OP_EXECUTOR, executor, "executor");
-        if (!live)
+        plan = dp_object_take(DP_OBJECT_OP_EXECUTOR, executor, "executor");
+        if (!plan)
             return DP_ERR_HANDLE;
-        plan = live->plan;
-        dp_free(live);
     }
     dp_status status = dp_plan_submit(plan, workspace, workspace_bytes, stream);
     if (status != DP_OK)
@@ -207,7 +202,7 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor) {
         return dp_aclnn_end(&call, dp_fail(DP_ERR_NOT_FOUND, "executor is NULL, but must be an executor"));
     aclOpExecutor *live = dp_object_get(DP_OBJECT_OP_EXECUTOR, executor, "executor");
     if (live)
-        live->repeatable = true;
+        live->plan.repeatable = true;
     return dp_aclnn_end(&call, live ? DP_OK : DP_ERR_HANDLE);
 }
 
@@ -218,8 +213,7 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor) {
     aclOpExecutor *taken = dp_object_take(DP_OBJECT_OP_EXECUTOR, executor, "executor");
     if (!taken)
         return dp_aclnn_end(&call, DP_ERR_HANDLE);
-    dp_plan_free(taken->plan);
-    dp_free(taken);
+    dp_plan_free(&taken->plan);
     return dp_aclnn_end(&call, DP_OK);
 }
 
@@ -236,8 +230,8 @@ static dp_status set_address(aclOpExecutor *executor, which kind, size_t paramet
         return dp_fail(DP_ERR_NOT_FOUND, "addr is NULL, but must be device memory");
     const char *name = NULL; /* of the parameter that the last slots belonged to: its name is one string */
     size_t seen = 0, place = 0;
-    for (int slot = 0; slot < live->plan->n_tensors; slot++) {
-        dp_plan_tensor *t = &live->plan->tensors[slot];
+    for (int slot = 0; slot < live->plan.n_tensors; slot++) {
+        dp_plan_tensor *t = &live->plan.tensors[slot];
         if (kind != ANY && t->is_output != (kind == WRITTEN))
             continue;
         if (t->name != name) {
@@ -253,7 +247,7 @@ static dp_status set_address(aclOpExecutor *executor, which kind, size_t paramet
         }
     }
     return dp_fail(DP_ERR_ARGUMENT, "index %zu (element %zu) names no %stensor of aclnn%s, which has %zu", parameter,
-                   relative, kind == READ ? "input " : kind == WRITTEN ? "output " : "", live->op->name, seen);
+                   relative, kind == READ ? "input " : kind == WRITTEN ? "output " : "", live->plan.op->name, seen);
 }
 
 #define SETTERS(prefix)                                                                                                \

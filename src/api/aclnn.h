@@ -40,10 +40,9 @@ struct aclScalarList {
     uint64_t count;
     const dp_scalar *values[];
 };
+/* An executor is a registered plan: one block of memory for each call of a small operator. */
 struct aclOpExecutor {
-    const dp_operator *op;
-    dp_plan *plan;
-    bool repeatable;
+    dp_plan plan;
 };
 
 /* One argument as the user gave it. */
@@ -57,6 +56,7 @@ typedef union dp_aclnn_value {
 #define DP_SET_NUM (DP_EL_FLOATS | (DP_EL_INTS & ~DP_EL_BIT(DP_U64)) | DP_EL_BIT(DP_EL_BOOL))
 #define DP_SET_REAL (DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
 #define DP_SET_INT (DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
+#define DP_SET_HALF (DP_EL_FLOATS & ~DP_EL_BIT(DP_F64))
 #define DP_SET_ALL (DP_SET_REAL | DP_EL_COMPLEX)
 
 /* All operators, in the order of the register. */

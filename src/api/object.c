@@ -104,11 +104,8 @@ static void erase(slot *entry) {
     }
 }
 
-void *dp_object_create(dp_object_kind kind, size_t size_bytes) {
+dp_status dp_object_adopt(dp_object_kind kind, void *object) {
     pthread_once(&once, register_fork_handlers);
-    void *object = dp_alloc(DP_MEM_RUNTIME, size_bytes);
-    if (!object)
-        goto fail;
     pthread_mutex_lock(&lock);
     bool room = 4 * (used + 1) <= 3 * capacity || grow();
     if (room) {
@@ -116,9 +113,13 @@ void *dp_object_create(dp_object_kind kind, size_t size_bytes) {
         used++;
     }
     pthread_mutex_unlock(&lock);
-    if (room)
+    return room ? DP_OK : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to register a %s: free some", kind_name(kind));
+}
+
+void *dp_object_create(dp_object_kind kind, size_t size_bytes) {
+    void *object = dp_alloc(DP_MEM_RUNTIME, size_bytes);
+    if (object && dp_object_adopt(kind, object) == DP_OK)
         return object;
-fail:
     dp_free(object);
     dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a %s (%zu bytes): free some", kind_name(kind), size_bytes);
     return NULL;

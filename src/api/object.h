@@ -25,6 +25,9 @@ typedef enum dp_object_kind {
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */
 void *dp_object_create(dp_object_kind kind, size_t size_bytes);
 
+/* The same for memory of dp_alloc that the caller has; it stays the caller's when this fails. */
+dp_status dp_object_adopt(dp_object_kind kind, void *object);
+
 /* The object, or NULL with a sentence "<argument> is <pointer>, but must be a live ..." (also for NULL). */
 void *dp_object_get(dp_object_kind kind, const void *handle, const char *argument);
 

@@ -97,6 +97,7 @@ typedef struct dp_plan_tensor {
 typedef struct dp_plan {
     const dp_operator *op;
     dp_status (*run)(struct dp_plan *plan);
+    bool repeatable;  /* of its executor: it may run more than once */
     const char *path; /* the way the engine chose, for the log */
     size_t size_bytes, state_offset;
     uint64_t workspace_bytes;

@@ -1,9 +1,10 @@
 /* The objects operators take, executors, and malformed calls: codes and sentences, never a crash. */
 #include "ops_test.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <pthread.h>
 
 static int setup(void **state) {
     (void)state;
@@ -299,6 +300,31 @@ static void many_streams_at_once(void **state) {
     }
 }
 
+static char self_path[512];
+
+/* One line per operator on standard error; the environment is read once, so a second process is asked. */
+static void the_log_names_operators(void **state) {
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command, "DOPPEL_LOG=ops '%s' --log 2>&1", self_path);
+    FILE *child = popen(command, "r");
+    assert_non_null(child);
+    char line[1024];
+    bool found = false;
+    while (fgets(line, sizeof line, child))
+        found |= strstr(line, "Abs(self f32[8], out => f32[8]) by f32 in place") != NULL;
+    assert_int_equal(pclose(child), 0);
+    assert_true(found);
+}
+
+static int run_one_operator(void) {
+    int64_t dims[] = {8};
+    test_begin();
+    tensor in = make_tensor(ACL_FLOAT, 1, dims, CONTIGUOUS), out = make_tensor(ACL_FLOAT, 1, dims, CONTIGUOUS);
+    caller_value values[] = {T(in), T(out)};
+    return call_op("Abs", values);
+}
+
 static void start_and_end(void **state) {
     (void)state;
     assert_int_equal(aclnnInit(NULL), 0);
@@ -307,7 +333,10 @@ static void start_and_end(void **state) {
     assert_int_equal(aclnnFinalize(), 0);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--log") == 0)
+        return run_one_operator();
+    snprintf(self_path, sizeof self_path, "%s", argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_say_what_they_are),
         cmocka_unit_test(hostile_descriptions_are_refused),
@@ -317,6 +346,7 @@ int main(void) {
         cmocka_unit_test(addresses_are_checked),
         cmocka_unit_test(objects_may_go_before_the_stream_runs),
         cmocka_unit_test(many_streams_at_once),
+        cmocka_unit_test(the_log_names_operators),
         cmocka_unit_test(start_and_end),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

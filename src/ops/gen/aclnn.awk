@@ -53,6 +53,8 @@ function words_of(types) {
         return "floating point, integers (not uint64), bool"
     if (types == "float")
         return "floating point"
+    if (types == "half")
+        return "float, half, bfloat16"
     if (types == "int")
         return "integers, bool"
     return types == "real" ? "floating point, integers, bool" : types == "all" ? "any" : types
@@ -67,7 +69,7 @@ BEGIN {
     for (i = 1; i in pairs; i += 2)
         kinds[pairs[i]] = pairs[i + 1]
     sets["num"] = "DP_SET_NUM"; sets["float"] = "DP_EL_FLOATS"; sets["int"] = "DP_SET_INT"
-    sets["all"] = "DP_SET_ALL"; sets["real"] = "DP_SET_REAL"
+    sets["all"] = "DP_SET_ALL"; sets["real"] = "DP_SET_REAL"; sets["half"] = "DP_SET_HALF"
     glue = out "/aclnn_glue.c"
     callers = out "/aclnn_callers.inc"
     doc = out "/operators.md"

@@ -1,0 +1,93 @@
+/* line_kernels.c - the loops of lines.h. Compiled once per rung. */
+#include <math.h>
+
+#include "math/math.h"
+#include "ops/lines.h"
+#include "ops/rung.h"
+
+enum { LANES = 32 };
+
+static float line_max(const float *x, size_t n) {
+    float lane[LANES], result = -INFINITY;
+    size_t i = 0;
+    for (int l = 0; l < LANES; l++)
+        lane[l] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] = x[i + (size_t)l] > lane[l] ? x[i + (size_t)l] : lane[l];
+    for (; i < n; i++)
+        result = x[i] > result ? x[i] : result;
+    for (int l = 0; l < LANES; l++)
+        result = lane[l] > result ? lane[l] : result;
+    return result;
+}
+
+#define SUM(name, ARGUMENTS, EXPRESSION)                                                                               \
+    static double name ARGUMENTS {                                                                                     \
+        double lane[LANES] = {0};                                                                                      \
+        size_t i = 0;                                                                                                  \
+        for (; i + LANES <= n; i += LANES)                                                                             \
+            for (int l = 0; l < LANES; l++) {                                                                          \
+                double v = x[i + (size_t)l];                                                                           \
+                lane[l] += EXPRESSION;                                                                                 \
+            }                                                                                                          \
+        for (int l = 0; i < n; i++, l++) {                                                                             \
+            double v = x[i];                                                                                           \
+            lane[l] += EXPRESSION;                                                                                     \
+        }                                                                                                              \
+        for (int step = LANES / 2; step; step /= 2)                                                                    \
+            for (int l = 0; l < step; l++)                                                                             \
+                lane[l] += lane[l + step];                                                                             \
+        return lane[0];                                                                                                \
+    }
+SUM(line_sum, (const float *x, size_t n), v)
+SUM(line_squares, (const float *x, size_t n, double mean), (v - mean) * (v - mean))
+
+static double line_exp(float *y, const float *x, size_t n, float offset) {
+    DP_IVDEP for (size_t i = 0; i < n; i++)
+        y[i] = x[i] - offset;
+    dp_math_current()->unary[DP_MATH_EXP][DP_F32](y, y, n);
+    return line_sum(y, n);
+}
+
+static void line_scale(float *y, const float *x, size_t n, float factor) {
+    DP_IVDEP for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * factor;
+}
+
+static void line_shift(float *y, const float *x, size_t n, float offset) {
+    DP_IVDEP for (size_t i = 0; i < n; i++)
+        y[i] = x[i] - offset;
+}
+
+static void line_add(float *y, const float *a, const float *b, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void line_multiply_add(float *y, const float *x, size_t n, float a, float b) {
+    DP_IVDEP for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * a + b;
+}
+
+static void line_affine(float *y, const float *x, size_t n, float mean, float factor, const float *gamma,
+                        const float *beta) {
+    if (gamma && beta) {
+        DP_IVDEP for (size_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean) * factor * gamma[i] + beta[i];
+    } else if (gamma) {
+        DP_IVDEP for (size_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean) * factor * gamma[i];
+    } else if (beta) {
+        DP_IVDEP for (size_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean) * factor + beta[i];
+    } else {
+        DP_IVDEP for (size_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean) * factor;
+    }
+}
+
+void DP_RUNG(dp_line_fill)(dp_line_table *table) {
+    *table = (dp_line_table){line_max,   line_sum, line_squares, line_exp,         line_scale,
+                             line_shift, line_add, line_affine,  line_multiply_add};
+}

@@ -1,0 +1,59 @@
+/*
+ * lines.h - operators that work on lines: a tensor is cut into lines along some dims, each line is read as floats, worked on
+ * as a whole, and written back. Softmax and the norms are such.
+ */
+#ifndef DOPPEL_OPS_LINES_H
+#define DOPPEL_OPS_LINES_H
+
+#include "ops/elementwise/kernels.h"
+#include "ops/loop.h"
+#include "ops/op.h"
+
+/* The same views in two loops: over lines, and inside one. Types are floating point. */
+typedef struct dp_lines {
+    dp_loop outer, inner;
+    int slot[DP_LOOP_VIEWS], element[DP_LOOP_VIEWS];
+    dp_convert_fn load[DP_LOOP_VIEWS], store[DP_LOOP_VIEWS];
+} dp_lines;
+
+/* Lines over the dims where in_line is set; all views must be added before dp_lines_end. */
+void dp_lines_begin(dp_lines *lines, const int64_t *dims, int rank, const bool *in_line);
+/* strides[d] of the view in each dim of dims (0: repeated). Returns the view's number. */
+int dp_lines_add(dp_lines *lines, const dp_arg *tensor, const int64_t *strides, const bool *in_line, int rank);
+void dp_lines_end(dp_lines *lines);
+
+/* Line `line` of a view as floats: in place when it lies so in memory, else in `buffer` (inner.count floats). */
+const float *dp_lines_load(const dp_lines *lines, dp_plan *plan, int view, int64_t line, float *buffer);
+/* Where line `line` may be written directly, or NULL: then it is made in a buffer and given to dp_lines_store. */
+float *dp_lines_place(const dp_lines *lines, dp_plan *plan, int view, int64_t line);
+void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from);
+/* Writes `count` values to a view that has one element per line (its inner strides are 0): that of line `line`. */
+void dp_lines_store_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line, float value);
+
+/* Runs fn on ranges of lines with `buffers` float buffers of a line each; DP_ERR_OUT_OF_MEMORY with a sentence. */
+typedef void (*dp_lines_fn)(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers);
+dp_status dp_lines_run(dp_plan *plan, const dp_lines *lines, int buffers, dp_lines_fn fn);
+
+/* Loops of one rung over a line of floats. */
+typedef struct dp_line_table {
+    float (*max)(const float *x, size_t n);
+    double (*sum)(const float *x, size_t n);
+    double (*squares)(const float *x, size_t n, double mean);
+    /* y = x - offset, and y = e^y with the sum of the results */
+    double (*exp)(float *y, const float *x, size_t n, float offset);
+    /* y = x * scale */
+    void (*scale)(float *y, const float *x, size_t n, float factor);
+    /* y = x - offset */
+    void (*shift)(float *y, const float *x, size_t n, float offset);
+    void (*add)(float *y, const float *a, const float *b, size_t n);
+    /* y = (x - mean) * factor * gamma + beta; gamma and beta may be NULL */
+    void (*affine)(float *y, const float *x, size_t n, float mean, float factor, const float *gamma, const float *beta);
+    /* y = x * a + b */
+    void (*multiply_add)(float *y, const float *x, size_t n, float a, float b);
+} dp_line_table;
+void dp_line_fill_generic(dp_line_table *table);
+void dp_line_fill_avx2(dp_line_table *table);
+void dp_line_fill_avx512(dp_line_table *table);
+const dp_line_table *dp_line_current(void);
+
+#endif

@@ -1,0 +1,68 @@
+#include "ops/move/move.h"
+
+#include <string.h>
+
+#include "ops/elementwise/kernels.h"
+#include "runtime/pool.h"
+
+enum { GRAIN = 16384 };
+
+typedef struct job {
+    dp_plan *plan;
+    const dp_piece *piece;
+} job;
+
+static void run_range(void *context, size_t begin, size_t end) {
+    const job *j = context;
+    const dp_piece *p = j->piece;
+    size_t width = dp_element_bytes(j->plan->tensors[p->to].view.element);
+    char *to = (char *)dp_plan_data(j->plan, p->to) + p->to_offset * (int64_t)width;
+    struct {
+        _Alignas(16) char bytes[16 * DP_TILE];
+    } buffer;
+    if (p->from < 0)
+        for (size_t i = 0; i < DP_TILE; i++)
+            memcpy(buffer.bytes + i * width, p->fill, width);
+    const char *from = p->from < 0 ? NULL : (const char *)dp_plan_data(j->plan, p->from) + p->from_offset * (int64_t)width;
+    for (size_t at = begin, n; at < end; at += n) {
+        n = end - at < DP_TILE ? end - at : DP_TILE;
+        const void *raw = from ? dp_loop_gather(&p->loop, 1, from, width, (int64_t)at, n, &buffer) : (const void *)&buffer;
+        dp_loop_scatter(&p->loop, 0, to, width, (int64_t)at, n, raw);
+    }
+}
+
+static dp_status run(dp_plan *plan) {
+    const dp_pieces *pieces = dp_plan_state(plan);
+    for (int i = 0; i < pieces->count; i++) {
+        job j = {plan, &pieces->piece[i]};
+        if (j.piece->loop.count)
+            dp_pool_for((size_t)j.piece->loop.count, GRAIN, run_range, &j);
+    }
+    return DP_OK;
+}
+
+dp_plan *dp_pieces_plan(const dp_operator_call *call, int room) {
+    dp_plan *plan = dp_plan_new(call, run, sizeof(dp_pieces) + (size_t)room * sizeof(dp_piece));
+    if (!plan)
+        return NULL;
+    ((dp_pieces *)dp_plan_state(plan))->room = room;
+    plan->path = "views";
+    return plan;
+}
+
+dp_piece *dp_pieces_add(dp_plan *plan, const int64_t *dims, int rank, const dp_arg *to, const int64_t *to_strides,
+                        int64_t to_offset, const dp_arg *from, const int64_t *from_strides, int64_t from_offset) {
+    dp_pieces *pieces = dp_plan_state(plan);
+    static const int64_t none[DP_TENSOR_DIMS];
+    dp_piece *p = &pieces->piece[pieces->count++];
+    dp_loop_begin(&p->loop, dims, rank);
+    dp_loop_add_strides(&p->loop, rank ? to_strides : none);
+    if (from)
+        dp_loop_add_strides(&p->loop, rank ? from_strides : none);
+    dp_loop_merge(&p->loop, true);
+    p->to = to->slot;
+    p->to_offset = to_offset;
+    p->from = from ? from->slot : -1;
+    p->from_offset = from_offset;
+    return p;
+}

@@ -1,0 +1,107 @@
+/*
+ * softmax.c - softmax(self, dim) -> out and log_softmax(self, dim) -> out, computed in float after subtracting the line's
+ * maximum, and their gradients softmax_backward(gradOutput, output, dim) -> out.
+ */
+#include <math.h>
+
+#include "ops/lines.h"
+
+typedef struct row {
+    bool log, backward;
+} row;
+
+typedef struct state {
+    dp_lines lines;
+    bool log;
+} state;
+
+static void forward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
+    const dp_line_table *t = dp_line_current();
+    const state *s = dp_plan_state(plan);
+    size_t n = (size_t)lines->inner.count;
+    float *in = buffers, *out = buffers + n;
+    for (size_t line = begin; line < end; line++) {
+        const float *x = dp_lines_load(lines, plan, 1, (int64_t)line, in);
+        float *place = dp_lines_place(lines, plan, 0, (int64_t)line), *y = place ? place : out;
+        float max = t->max(x, n);
+        if (isinf(max)) /* all -inf, or one +inf: the arithmetic below gives NaN, as it should */
+            max = max > 0 ? max : 0;
+        if (s->log) {
+            double sum = t->exp(out, x, n, max);
+            t->shift(y, x, n, (float)(max + log(sum)));
+        } else {
+            double sum = t->exp(y, x, n, max);
+            t->scale(y, y, n, (float)(1 / sum));
+        }
+        if (!place)
+            dp_lines_store(lines, plan, 0, (int64_t)line, y);
+    }
+}
+
+/* y * (g - sum(g * y)), or g - e^y * sum(g) */
+static void backward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
+    const state *s = dp_plan_state(plan);
+    size_t n = (size_t)lines->inner.count;
+    for (size_t line = begin; line < end; line++) {
+        const float *g = dp_lines_load(lines, plan, 1, (int64_t)line, buffers);
+        const float *y = dp_lines_load(lines, plan, 2, (int64_t)line, buffers + n);
+        float *out = buffers + 2 * n;
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += s->log ? (double)g[i] : (double)g[i] * (double)y[i];
+        for (size_t i = 0; i < n; i++)
+            out[i] = s->log ? (float)(g[i] - exp(y[i]) * sum) : (float)(y[i] * (g[i] - sum));
+        dp_lines_store(lines, plan, 0, (int64_t)line, out);
+    }
+}
+
+static dp_status run_forward(dp_plan *plan) {
+    return dp_lines_run(plan, &((state *)dp_plan_state(plan))->lines, 2, forward);
+}
+
+static dp_status run_backward(dp_plan *plan) {
+    return dp_lines_run(plan, &((state *)dp_plan_state(plan))->lines, 3, backward);
+}
+
+static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
+    const row *r = call->op->function->detail;
+    const dp_tensor *self = call->in[0].as.tensor;
+    const dp_arg *dim_arg = &call->in[r->backward ? 2 : 1];
+    int n_inputs = r->backward ? 2 : 1, dim;
+    dp_status status = dp_dim_check(dp_arg_integer(dim_arg, 0), self, dim_arg->name, &dim);
+    for (int k = 0; k < n_inputs && status == DP_OK; k++) {
+        status = dp_element_expect(&call->in[k], call->op->elements);
+        if (status == DP_OK)
+            status = dp_shape_expect(call->in[k].as.tensor, call->in[k].name, self->dims, self->rank, "the first input");
+    }
+    if (status == DP_OK)
+        status = dp_element_expect(&call->out[0], call->op->elements);
+    if (status == DP_OK)
+        status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, self->dims, self->rank, "the input");
+    if (status != DP_OK)
+        return status;
+    dp_plan *plan = dp_plan_new(call, r->backward ? run_backward : run_forward, sizeof(state));
+    if (!plan)
+        return DP_ERR_OUT_OF_MEMORY;
+    state *s = dp_plan_state(plan);
+    bool in_line[DP_TENSOR_DIMS] = {false};
+    in_line[dim] = true;
+    s->log = r->log;
+    dp_lines_begin(&s->lines, self->dims, self->rank, in_line);
+    dp_lines_add(&s->lines, &call->out[0], call->out[0].as.tensor->strides, in_line, self->rank);
+    for (int k = 0; k < n_inputs; k++)
+        dp_lines_add(&s->lines, &call->in[k], call->in[k].as.tensor->strides, in_line, self->rank);
+    dp_lines_end(&s->lines);
+    plan->path = "lines";
+    *out_plan = plan;
+    return DP_OK;
+}
+
+#define EXPORT(function, ...)                                                                                          \
+    static const row row_##function = {__VA_ARGS__};                                                                   \
+    extern const dp_function dp_softmax_##function;                                                                    \
+    const dp_function dp_softmax_##function = {#function, prepare, &row_##function, 0, 0};
+EXPORT(softmax, false, false)
+EXPORT(log_softmax, true, false)
+EXPORT(softmax_backward, false, true)
+EXPORT(log_softmax_backward, true, true)
