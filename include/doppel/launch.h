@@ -40,6 +40,9 @@ DP_API void dp_launch_refused(const dp_kernel_info *info, int status);
 DP_API void *dp_local_array_begin(dp_space space, size_t size_bytes, dp_loc loc);
 DP_API void dp_local_array_end(dp_space space, size_t size_bytes);
 
+/* A kernel function was left by a C++ exception: a kernel fault. `what` may be NULL. */
+DP_API void dp_kernel_threw(const char *what) __attribute__((noreturn));
+
 /* The launch's dynamic UB (`extern __ubuf__ uint8_t buf[];`). A launch that asked for none is a kernel fault at `loc`. */
 DP_API void *dp_dynamic_ub(dp_loc loc);
 

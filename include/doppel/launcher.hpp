@@ -17,6 +17,8 @@
 #ifndef DOPPEL_LAUNCHER_HPP
 #define DOPPEL_LAUNCHER_HPP
 
+#include <cstring>
+#include <exception>
 #include <type_traits>
 
 #include "doppel/launch.h"
@@ -100,6 +102,25 @@ template <class Callee, class... P> struct launch_pack {
     launch_args<P...> args;
 };
 
+/* Chips know no exceptions: one that leaves the kernel ends the block with a report. */
+template <class Pack> void run_block(const Pack &pack) {
+#if defined(__cpp_exceptions)
+    char what[256];
+    what[0] = '\0';
+    try {
+        pack.args.call(pack.callee);
+        return;
+    } catch (const std::exception &exception) {
+        std::strncpy(what, exception.what(), sizeof what - 1);
+        what[sizeof what - 1] = '\0';
+    } catch (...) {
+    }
+    dp_kernel_threw(what[0] ? what : nullptr); /* after the handlers, so that the exception is destroyed */
+#else
+    pack.args.call(pack.callee);
+#endif
+}
+
 template <class Callee, class... P>
 int launch_now(const dp_kernel_info &info, const launch_config &config, Callee callee, const P &...args) {
     static_assert((std::is_trivially_copyable<P>::value && ...),
@@ -112,7 +133,7 @@ int launch_now(const dp_kernel_info &info, const launch_config &config, Callee c
         &info, config.blocks, config.stream,
         [](const void *raw) {
             const auto *p = static_cast<const pack *>(raw);
-            p->args.call(p->callee);
+            run_block(*p);
         },
         &packed, sizeof packed);
     if (status != 0)

@@ -34,6 +34,9 @@ enum { STACK_FACTOR = 4 };
 enum { STACK_FACTOR = 1 };
 #endif
 
+/* One page would be stepped over by functions with large frames. */
+enum { GUARD_BYTES = 64 << 10 };
+
 #if !defined(DP_FIBER_UCONTEXT) && (defined(__x86_64__) || defined(__aarch64__))
 typedef struct machine {
     void *fiber_sp, *resumer_sp;
@@ -48,7 +51,7 @@ typedef struct machine {
 
 struct dp_fiber {
     machine machine;
-    uint8_t *mapping; /* guard page, then the stack */
+    uint8_t *mapping; /* guard pages, then the stack */
     size_t guard_bytes, stack_bytes;
     void (*entry)(void *);
     void *argument;
@@ -256,7 +259,7 @@ dp_fiber *dp_fiber_create(size_t stack_bytes) {
     if (!fiber)
         return NULL;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    fiber->guard_bytes = page;
+    fiber->guard_bytes = (GUARD_BYTES + page - 1) / page * page;
     fiber->stack_bytes = (stack_bytes * STACK_FACTOR + page - 1) / page * page;
     void *mapping = mmap(NULL, fiber->guard_bytes + fiber->stack_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

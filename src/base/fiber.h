@@ -13,8 +13,8 @@
 typedef struct dp_fiber dp_fiber;
 
 /*
- * A stack of stack_bytes (rounded up to pages; a sanitizer build takes four times as much) below which a guard page
- * turns an overflow into SIGSEGV. NULL when memory is exhausted.
+ * A stack of stack_bytes (rounded up to pages; a sanitizer build takes four times as much) below which guard pages
+ * turn an overflow into SIGSEGV. NULL when memory is exhausted.
  */
 dp_fiber *dp_fiber_create(size_t stack_bytes);
 /* NULL allowed. A fiber in the middle of its entry is dropped: nothing on its stack is unwound. */
@@ -30,7 +30,7 @@ void dp_fiber_yield(dp_fiber *fiber);
 void dp_fiber_exit(dp_fiber *fiber) __attribute__((noreturn));
 /* From outside: forgets a fiber that has yielded, as if it had called dp_fiber_exit. */
 void dp_fiber_abandon(dp_fiber *fiber);
-/* True for addresses in the guard page: a signal handler can tell an overflow. */
+/* True for addresses in the guard pages: a signal handler can tell an overflow. */
 bool dp_fiber_is_guard(const dp_fiber *fiber, const void *address);
 
 #endif

@@ -3,24 +3,26 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char message[1024];
+#include "base/thread_texts.h"
+
 static _Thread_local dp_status message_status;
 
 dp_status dp_fail(dp_status status, const char *format, ...) {
+    dp_thread_texts *texts = dp_thread_texts_current();
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(texts->fail, sizeof texts->fail, format, args);
     va_end(args);
     message_status = status;
     return status;
 }
 
-const char *dp_fail_message(void) { return message; }
+const char *dp_fail_message(void) { return dp_thread_texts_current()->fail; }
 
 dp_status dp_fail_status(void) { return message_status; }
 
 void dp_fail_clear(void) {
-    message[0] = '\0';
+    dp_thread_texts_current()->fail[0] = '\0';
     message_status = DP_OK;
 }
 

@@ -1,5 +1,6 @@
 /* What kernel code asks about its core and its memories. */
 #include "doppel/kernel_rt.h"
+#include "doppel/launch.h"
 
 #include <string.h>
 
@@ -89,6 +90,12 @@ void *dp_sys_workspace(void) {
 void dp_sys_workspace_set(void *workspace) {
     dp_core *core = dp_kernel_core("SetSysWorkSpacePtr", nowhere);
     dp_queue_state_of(core, nowhere)->sys_workspace = workspace;
+}
+
+void dp_kernel_threw(const char *what) {
+    dp_fault(dp_kernel_core("a C++ exception", nowhere), NULL, nowhere,
+             "the kernel threw a C++ exception%s%s%s and did not catch it; a core has no exceptions: report errors through "
+             "a value in global memory", what ? " (\"" : "", what ? what : "", what ? "\")" : "");
 }
 
 uint16_t dp_half_bits(float value) { return dp_f16_from_f32(value); }

@@ -45,6 +45,10 @@ void dp_launch_fail(dp_launch *launch, const char *sentence);
  * of all ended here. */
 bool dp_launch_take_part(dp_launch *launch);
 
+enum { DP_KERNEL_STACK_BYTES = 256 << 10 }; /* of one block */
+/* True when the address is where the core's block lands after its stack is full. For signal handlers. */
+bool dp_seat_overflowed(const dp_core *core, const void *address);
+
 void dp_seat_fork_prepare(void);
 void dp_seat_fork_done(void);
 

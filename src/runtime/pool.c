@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "runtime/crash.h"
 #include "runtime/futex.h"
 #include "runtime/job.h"
 #include "runtime/report.h"
@@ -156,11 +157,12 @@ static void *worker(void *unused) {
     return NULL;
 }
 
-/* Called with the lock held. Signals belong to the program's threads, so workers block them all. */
+/* Called with the lock held. Signals belong to the program's threads, so workers block all but those of a crash. */
 static void start_workers(void) {
     pool.started = true;
     sigset_t all, old;
     sigfillset(&all);
+    dp_crash_unblock(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/thread_texts.h"
 #include "runtime/handle.h"
 #include "runtime/stream_queue.h"
 
 static _Thread_local const char *api_call;
 static _Thread_local const void *api_caller;
-static _Thread_local char recent[1280], shown[1280];
 
 uint64_t dp_clock_ns(void) {
     struct timespec now;
@@ -38,7 +38,8 @@ bool dp_report_wanted(void) {
 
 void dp_report_fault(const char *api_name, int vendor_code, const void *caller, dp_loc loc) {
     const char *sentence = dp_fail_message();
-    snprintf(recent, sizeof recent, "E%d: %s: %s", vendor_code, api_name, sentence[0] ? sentence : "failed");
+    dp_thread_texts *texts = dp_thread_texts_current();
+    snprintf(texts->recent, sizeof texts->recent, "E%d: %s: %s", vendor_code, api_name, sentence[0] ? sentence : "failed");
     if (!dp_report_wanted())
         return;
     uint64_t now = dp_clock_ns();
@@ -54,11 +55,12 @@ void dp_report_fault(const char *api_name, int vendor_code, const void *caller, 
 }
 
 const char *dp_report_recent(void) {
-    if (!recent[0])
+    dp_thread_texts *texts = dp_thread_texts_current();
+    if (!texts->recent[0])
         return NULL;
-    snprintf(shown, sizeof shown, "%s", recent);
-    recent[0] = '\0';
-    return shown;
+    snprintf(texts->shown, sizeof texts->shown, "%s", texts->recent);
+    texts->recent[0] = '\0';
+    return texts->shown;
 }
 
 void dp_report_memory(dp_host_event_kind kind, uint32_t device_id, void *dst, const void *src, size_t size_bytes) {

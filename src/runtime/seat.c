@@ -13,11 +13,11 @@
 
 #include "base/fiber.h"
 #include "base/memory.h"
+#include "runtime/crash.h"
 #include "runtime/futex.h"
 #include "runtime/launch_state.h"
 
 enum {
-    STACK_BYTES = 256 << 10,
     FREE_SEATS_MAX = 64, /* kept by a thread between launches */
     SCAN_MAX = 32,       /* parked seats looked at before another unit is begun */
     SPINS_BEFORE_YIELD = 200,
@@ -69,6 +69,7 @@ static void thread_ends(void *unused) {
         destroy_seat(seat);
     }
     free_seat_count = 0;
+    dp_crash_thread_ends();
 }
 
 static void make_key(void) {
@@ -79,7 +80,7 @@ static dp_seat *new_seat(void) {
     dp_seat *seat = dp_alloc(DP_MEM_DEVICE, sizeof *seat);
     if (!seat)
         return NULL;
-    seat->fiber = dp_fiber_create(STACK_BYTES);
+    seat->fiber = dp_fiber_create(DP_KERNEL_STACK_BYTES);
     if (!seat->fiber)
         goto fail;
     seat->core = dp_core_create(dp_chip_current());
@@ -94,6 +95,7 @@ static dp_seat *new_seat(void) {
     pthread_mutex_unlock(&all_lock);
     pthread_once(&key_once, make_key);
     pthread_setspecific(key, seat); /* any value: only that thread_ends is called */
+    dp_crash_thread_begins();
     return seat;
 fail:
     destroy_seat(seat);
@@ -250,6 +252,11 @@ static void fault(dp_core *core, dp_loc loc, const char *sentence) {
 }
 
 static const dp_core_host core_host = {.park = park, .abandon = abandon, .fault = fault};
+
+bool dp_seat_overflowed(const dp_core *core, const void *address) {
+    const dp_seat *seat = core->host == &core_host ? core->host_state : NULL;
+    return seat && dp_fiber_is_guard(seat->fiber, address);
+}
 
 /* The thread's part in one launch. */
 typedef struct part {

@@ -22,7 +22,7 @@ static void plain_copies(void **state) {
                                        {DP_SPACE_GM, DP_SPACE_UB}, {DP_SPACE_GM, DP_SPACE_L1},
                                        {DP_SPACE_L1, DP_SPACE_UB}, {DP_SPACE_UB, DP_SPACE_UB}};
     data_host *h = data_host_new(1);
-    for (int round = 0; round < 120; round++) {
+    for (int round = 0; round < ROUNDS(120); round++) {
         unsigned dtype = plain_types[data_below(h, N_TYPES)];
         unsigned dst = paths[round % 6][0], src = paths[round % 6][1];
         size_t element = dp_dtype_bits(dtype) < 8 ? 1 : dp_dtype_bits(dtype) / 8;
@@ -73,7 +73,7 @@ static void pad_in(void **state) {
     (void)state;
     static const unsigned types[] = {DP_I8, DP_U16, DP_F16, DP_F32, DP_I32, DP_I64};
     data_host *h = data_host_new(3);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < ROUNDS(200); round++) {
         unsigned dtype = types[round % 6];
         size_t element = dp_dtype_bits(dtype) / 8, most = 32 / element;
         size_t count = 1 + data_below(h, 7), run = (1 + data_below(h, 150)) * element;
@@ -118,7 +118,7 @@ static void pad_in(void **state) {
 static void pad_out(void **state) {
     (void)state;
     data_host *h = data_host_new(4);
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < ROUNDS(100); round++) {
         size_t count = 1 + data_below(h, 7), run = 1 + data_below(h, 300);
         size_t src_gap = data_below(h, 3) * 32, dst_gap = data_below(h, 3) * 5;
         size_t row = (run + 31) / 32 * 32;
@@ -152,7 +152,7 @@ static float combine_f32(unsigned op, float a, float b) {
 static void atomic_writes(void **state) {
     (void)state;
     data_host *h = data_host_new(5);
-    for (unsigned round = 0; round < 24; round++) {
+    for (unsigned round = 0; round < ROUNDS(24); round++) {
         unsigned op = 1 + round % 3, dtype = round % 2 ? DP_I32 : DP_F32;
         size_t n = 8 * (1 + data_below(h, 20)), rows = 1 + round % 4, gap = 32 * (round % 3);
         data_noise(h);
@@ -208,7 +208,7 @@ static void nd_to_nz(void **state) {
     (void)state;
     static const unsigned types[] = {DP_I8, DP_F16, DP_F32, DP_I4};
     data_host *h = data_host_new(6);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < ROUNDS(60); round++) {
         unsigned dtype = types[round % 4], bits = dp_dtype_bits(dtype), even = dtype == DP_I4 ? 2 : 1;
         size_t c0 = 256 / bits;
         uint32_t nd = 1 + data_below(h, 3), n = 1 + data_below(h, 20), d = (1 + data_below(h, 60)) * even;
@@ -243,7 +243,7 @@ static void nd_to_nz(void **state) {
 static void nz_to_nd(void **state) {
     (void)state;
     data_host *h = data_host_new(7);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < ROUNDS(40); round++) {
         unsigned dtype = round % 2 ? DP_F16 : DP_I32;
         size_t size = dp_dtype_bits(dtype) / 8;
         uint32_t nd = 1 + data_below(h, 3), n = 1 + data_below(h, 30), d = 16 * (1 + data_below(h, 4));

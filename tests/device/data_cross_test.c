@@ -240,7 +240,7 @@ static void some_cores_meet(void **state) {
 /* Cube core and its vector cores hand a token to and fro; vector cores of a block meet among themselves (mode 1). */
 static void group_body(seat *s) {
     _Atomic int *token = &s->w->stage[s->core->block_idx];
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < ROUNDS(20); round++) {
         if (s->core->kind == DP_CORE_AIC) {
             atomic_store(token, round * 10);
             cross(DP_OP_CROSS_SET, 2, 4);

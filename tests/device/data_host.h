@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "rounds.h"
 #include "device/exec.h"
 
 enum { DATA_GM_BYTES = 96 * 1024, DATA_SPACES = 3 };

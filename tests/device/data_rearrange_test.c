@@ -66,7 +66,7 @@ static mask_form random_mask(data_host *h, unsigned per, dp_insn *insn) {
 static void gathers(void **state) {
     (void)state;
     data_host *h = data_host_new(21);
-    for (int round = 0; round < 120; round++) {
+    for (int round = 0; round < ROUNDS(120); round++) {
         unsigned dtype = types[round % N_TYPES], bytes = dp_dtype_bits(dtype) / 8;
         dp_insn insn = three(h, DP_OP_GATHER, dtype, 3);
         data_noise(h);
@@ -109,7 +109,7 @@ static void gathers(void **state) {
 static void gathers_blocks(void **state) {
     (void)state;
     data_host *h = data_host_new(22);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < ROUNDS(20); round++) {
         dp_insn insn = three(h, DP_OP_GATHERB, round % 2 ? DP_U16 : DP_U32, 3);
         data_noise(h);
         insn.repeat = data_below(h, 20);
@@ -145,7 +145,7 @@ static bool pattern_keeps(unsigned pattern, size_t i) {
 static void gathers_by_mask(void **state) {
     (void)state;
     data_host *h = data_host_new(23);
-    for (int round = 0; round < 160; round++) {
+    for (int round = 0; round < ROUNDS(160); round++) {
         unsigned dtype = types[round % N_TYPES], bytes = dp_dtype_bits(dtype) / 8, pattern = (unsigned)round % 8;
         dp_insn insn = three(h, DP_OP_GATHER_MASK, dtype, pattern ? 2 : 3);
         bool counted = data_below(h, 2);
@@ -236,7 +236,7 @@ static uint32_t random_score(data_host *h, bool half) {
 static void sorts_groups(void **state) {
     (void)state;
     data_host *h = data_host_new(24);
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < ROUNDS(30); round++) {
         bool half = round & 1;
         size_t bytes = half ? 2 : 4, repeat = data_below(h, 9);
         dp_insn insn = three(h, DP_OP_SORT32, half ? DP_F16 : DP_F32, 3);
@@ -326,7 +326,7 @@ static void merges_lists(void **state) {
     (void)state;
     data_host *h = data_host_new(25);
     const size_t lists[4] = {SRC, SRC + 8192, SRC + 16384, THIRD};
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < ROUNDS(60); round++) {
         bool half = round & 1, suspend = round % 3 == 0;
         unsigned valid = round % 4 == 0 ? 3 : round % 4 == 1 ? 7 : 15;
         uint16_t lengths[4], effective[4];
@@ -350,7 +350,7 @@ static void merges_lists(void **state) {
             assert_int_equal(get.result >> (16 * i) & 0xffff, taken[i]);
         }
     }
-    for (int round = 0; round < 10; round++) { /* neighbouring groups of four */
+    for (int round = 0; round < ROUNDS(10); round++) { /* neighbouring groups of four */
         bool half = round & 1;
         uint16_t n = (uint16_t)(4 * (1 + data_below(h, 20))), lengths[4] = {n, n, n, n};
         unsigned repeat = 1 + data_below(h, 4);
@@ -402,7 +402,7 @@ static void transposes_tiles(void **state) {
         data_compare(h, "Transpose");
     }
     static const unsigned wide[] = {DP_I8, DP_F16, DP_F32};
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < ROUNDS(24); round++) {
         unsigned dtype = wide[round % 3], bytes = dp_dtype_bits(dtype) / 8;
         uint32_t n = 1 + data_below(h, 3), c = 1 + data_below(h, 9),
                  area[2] = {1 + data_below(h, 8), 1 + data_below(h, 8)};
@@ -439,7 +439,7 @@ static void transposes_to_5hd(void **state) {
     (void)state;
     static const unsigned all[] = {DP_U8, DP_F16, DP_I32};
     data_host *h = data_host_new(27);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < ROUNDS(60); round++) {
         unsigned dtype = all[round % 3], bytes = dp_dtype_bits(dtype) / 8, repeat = data_below(h, 4);
         bool dst_high = data_below(h, 2), src_high = data_below(h, 2);
         dp_row_list rows;
@@ -486,7 +486,7 @@ static void transposes_to_5hd(void **state) {
 static void broadcasts(void **state) {
     (void)state;
     data_host *h = data_host_new(28);
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < ROUNDS(30); round++) {
         unsigned dtype = types[round % N_TYPES], bytes = dp_dtype_bits(dtype) / 8;
         dp_insn insn = three(h, DP_OP_BRCB, dtype, 2);
         data_noise(h);
@@ -507,7 +507,7 @@ static void indices(void **state) {
     (void)state;
     static const unsigned all[] = {DP_F16, DP_I16, DP_F32, DP_I32};
     data_host *h = data_host_new(29);
-    for (int round = 0; round < 80; round++) {
+    for (int round = 0; round < ROUNDS(80); round++) {
         unsigned dtype = all[round % 4], bytes = dp_dtype_bits(dtype) / 8;
         dp_insn insn = three(h, DP_OP_CREATE_VEC_INDEX, dtype, 1);
         data_noise(h);
@@ -546,7 +546,7 @@ static void indices(void **state) {
 static void interpolates(void **state) {
     (void)state;
     data_host *h = data_host_new(30);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < ROUNDS(40); round++) {
         unsigned hr = 1 + data_below(h, 3), vr = 1 + data_below(h, 3), per_block = data_below(h, 2),
                  blk = 1 + data_below(h, 2);
         dp_insn insn = three(h, DP_OP_BILINEAR, DP_F16, 4);

@@ -6,7 +6,7 @@
 
 #include "insn_rig.h"
 
-enum { CASES = 60, SRC_AT = 96 * 1024, WORK_AT = 64 * 1024, LANES = 128 };
+enum { CASES = ROUNDS(60), SRC_AT = 96 * 1024, WORK_AT = 64 * 1024, LANES = 128 };
 enum { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
 
 static unsigned bytes_of(unsigned dtype) { return dp_dtype_bits(dtype) / 8; }

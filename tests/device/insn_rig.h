@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "device/exec.h"
+#include "rounds.h"
 
 typedef struct rig {
     dp_core *core;

@@ -6,7 +6,7 @@
 
 #include "insn_rig.h"
 
-enum { CASES = 60, A_AT = 32 * 1024, B_AT = 112 * 1024, BITS_AT = 24 * 1024 };
+enum { CASES = ROUNDS(60), A_AT = 32 * 1024, B_AT = 112 * 1024, BITS_AT = 24 * 1024 };
 enum { LT, GT, EQ, LE, GE, NE };
 
 static unsigned bytes_of(unsigned dtype) { return dp_dtype_bits(dtype) / 8; }

@@ -6,7 +6,7 @@
 
 #include "insn_rig.h"
 
-enum { CASES = 14, REGION_BYTES = 64 * 1024, LAST_PAIR = 0xff };
+enum { CASES = ROUNDS(14), REGION_BYTES = 64 * 1024, LAST_PAIR = 0xff };
 
 typedef struct type_pair {
     uint8_t dst, src;
