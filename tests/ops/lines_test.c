@@ -478,6 +478,75 @@ static void group_norm(void **state) {
     }
 }
 
+static void running_sums(void **state) {
+    (void)state;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+            for (int product = 0; product < 2; product++) {
+                shape s = shapes[k];
+                int dim = s.rank ? (int)(random_bits() % (unsigned)s.rank) : 0;
+                aclDataType out_type = is_float(types[t]) ? types[t] : ACL_INT64;
+                tensor in = make_tensor(types[t], s.rank, s.dims, any_layout()), out = make_tensor(out_type, s.rank, s.dims, any_layout());
+                fill(&in, product ? -1.2 : -3, product ? 1.2 : 3);
+                int64_t whole = dim;
+                aclScalar *at = aclCreateScalar(&whole, ACL_INT64);
+                caller_value sum[] = {T(in), I(dim), I(out_type), T(out)}, times[] = {T(in), P(at), I(out_type), T(out)};
+                if (call_op(product ? "Cumprod" : "Cumsum", product ? times : sum))
+                    fail_msg("%s", sentence());
+                int64_t inner = 1, n = s.rank ? s.dims[dim] : 1;
+                for (int d = dim + 1; d < s.rank; d++)
+                    inner *= s.dims[d];
+                for (int64_t i = 0; i < in.count; i++) {
+                    int64_t place = i / inner % n;
+                    double want = product, scale = 0;
+                    for (int64_t j = 0; j <= place; j++) {
+                        double x = get_element(&in, i - j * inner);
+                        want = product ? want * x : want + x;
+                        scale += fabs(x) * 0x1p-3;
+                    }
+                    check_near("running sum", &out, i, want, product ? 1e-30 : scale);
+                }
+                assert_true(untouched_outside(&out));
+                aclDestroyScalar(at);
+                free_tensor(&in);
+                free_tensor(&out);
+            }
+}
+
+static double gelu_of(double a, bool tanh_form) {
+    return tanh_form ? 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a))) : 0.5 * a * (1 + erf(a * M_SQRT1_2));
+}
+
+static void gated_units(void **state) {
+    (void)state;
+    int64_t dims[] = {3, 10, 7}, half[] = {3, 5, 7};
+    for (int t = 0; t < 3; t++)
+        for (int form = 0; form < 6; form++) { /* glu, swiglu, geglu by mode and side */
+            tensor in = make_tensor(floats[t], 3, dims, any_layout()), out = make_tensor(floats[t], 3, half, any_layout()),
+                   gate = make_tensor(floats[t], 3, half, any_layout());
+            fill(&in, -4, 4);
+            bool tanh_form = form & 1, left = form >= 4;
+            caller_value plain[] = {T(in), I(1), T(out)}, both[] = {T(in), I(-2), I(!tanh_form), I(left), T(out), T(gate)};
+            if (call_op(form == 0 ? "Glu" : form == 1 ? "SwiGlu" : "GeGluV3", form < 2 ? plain : both))
+                fail_msg("%s", sentence());
+            for (int64_t i = 0; i < out.count; i++) {
+                int64_t at = i / 35 * 70 + i % 35;
+                double a = get_element(&in, at), b = get_element(&in, at + 35);
+                double g = form == 0 ? 1 / (1 + exp(-b)) : form == 1 ? a / (1 + exp(-a)) : gelu_of(left ? a : b, tanh_form);
+                check_near("gated", &out, i, g * (form == 0 ? a : form == 1 ? b : left ? b : a), 0.25);
+                if (form >= 2)
+                    check_near("gate", &gate, i, g, 0.25);
+            }
+            assert_true(untouched_outside(&out));
+            plain[1].integer = 2;
+            assert_int_equal(call_op("Glu", plain), ACLNN_ERR_PARAM_INVALID);
+            assert_non_null(strstr(sentence(), "dimension 2 is 7, but must be even"));
+            free_tensor(&in);
+            free_tensor(&out);
+            free_tensor(&gate);
+        }
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -495,7 +564,8 @@ int main(void) {
         cmocka_unit_test(reductions_of_all_kinds), cmocka_unit_test(max_with_indices_and_mean_with_variance),
         cmocka_unit_test(long_rows),               cmocka_unit_test(softmax_of_all_kinds),
         cmocka_unit_test(softmax_gradients),       cmocka_unit_test(layer_and_rms_norm),
-        cmocka_unit_test(group_norm),
+        cmocka_unit_test(group_norm),              cmocka_unit_test(running_sums),
+        cmocka_unit_test(gated_units),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -42,15 +42,20 @@ typedef int64_t i64;
 #define T_ATAN2(x, y) T_TWO(atan2, x, y)
 #define T_COPYSIGN(x, y) T_TWO(copysign, x, y)
 
+/* Series near 0, where the forms with e^x cancel. */
+static inline f32 small_expm1_f32(f32 x) {
+    return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))));
+}
+static inline f32 small_tanh_f32(f32 x) {
+    f32 s = x * x;
+    return x + x * s *
+                   ((f32)(-1.0 / 3) +
+                    s * ((f32)(2.0 / 15) +
+                         s * ((f32)(-17.0 / 315) +
+                              s * ((f32)(62.0 / 2835) - s * ((f32)(1382.0 / 155925) - s * (f32)(21844.0 / 6081075))))));
+}
+
 #define HELPERS(T)                                                                                                     \
-    static inline T small_expm1_##T(T x) {                                                                             \
-        return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))));                  \
-    }                                                                                                                  \
-    static inline T small_tanh_##T(T x) {                                                                              \
-        T s = x * x;                                                                                                   \
-        return x + x * s * ((T)(-1.0 / 3) + s * ((T)(2.0 / 15) + s * ((T)(-17.0 / 315) + s * ((T)(62.0 / 2835) -       \
-                            s * ((T)(1382.0 / 155925) - s * (T)(21844.0 / 6081075))))));                               \
-    }                                                                                                                  \
     static inline T clip_##T(T x, T low, T high) {                                                                     \
         T y = x < low ? low : x;                                                                                       \
         return y > high ? high : y;                                                                                    \
