@@ -11,7 +11,11 @@
 #include "prototypes.h"
 
 #define BUFFER_BYTES 65536
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define ROUNDS 30
+#else
 #define ROUNDS 150
+#endif
 
 static prototype functions[600];
 static size_t function_count;

@@ -93,6 +93,10 @@ static void test_launches(void **state) {
     expect("__global__ void f(int x);\nvoid g() { f<<<8, nullptr, s>>>(x); }\n",
            "           void f(int x);\nvoid g() {  ::dp::launch(*::dp_kernel_0_info(), \"f\", ::dp_loc{\"t.asc\", 3}, f, 8, "
            "nullptr, s)(x); }\n");
+    /* Letters outside ASCII, as they are and as a preprocessor writes them. */
+    expect("__global__ void gr\xc3\xb6\\u00dfe_\\U00006838(int x);\nvoid g() { gr\xc3\xb6\\u00dfe_\\U00006838<<<8, s>>>(x); }\n",
+           "           void gr\xc3\xb6\\u00dfe_\\U00006838(int x);\nvoid g() {  ::dp::launch(*::dp_kernel_0_info(), "
+           "\"gr\xc3\xb6\\\\u00dfe_\\\\U00006838\", ::dp_loc{\"t.asc\", 3}, gr\xc3\xb6\\u00dfe_\\U00006838, 8, s)(x); }\n");
     expect("__global__ void f(); void g() { if (a) f<<<n, s>>>(); else ::f<<<n + (b > c), s>>>(); }",
            "           void f(); void g() { if (a)  ::dp::launch(*::dp_kernel_0_info(), \"f\", ::dp_loc{\"t.asc\", 2}, f, n, "
            "s)(); else  ::dp::launch(*::dp_kernel_0_info(), \"::f\", ::dp_loc{\"t.asc\", 2}, ::f, n + (b > c), s)(); }");

@@ -67,10 +67,16 @@ static void interleaved_fibers_keep_their_stacks(void **state) {
     }
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { TIMES_USED = 2000 };
+#else
+enum { TIMES_USED = 20000 };
+#endif
+
 static void fibers_are_used_again(void **state) {
     (void)state;
     walk w = {.fiber = dp_fiber_create(64 << 10)};
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < TIMES_USED; i++) {
         w.leave = i % 3 == 1;
         w.steps = 0;
         w.yields = i % 4;

@@ -1,5 +1,6 @@
 #include "token.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,10 +111,28 @@ static size_t raw_length(const reader *r, size_t from) {
     return size - r->at;
 }
 
+/* Length of a \uXXXX or \UXXXXXXXX, which is what preprocessors make of a letter outside ASCII; 0 if it is none. */
+static size_t universal_length(const reader *r, size_t from) {
+    const char kind = peek(r, from + 1);
+    if (peek(r, from) != '\\' || (kind != 'u' && kind != 'U'))
+        return 0;
+    const size_t length = kind == 'u' ? 6 : 10;
+    for (size_t i = 2; i < length; i++)
+        if (!isxdigit((unsigned char)peek(r, from + i)))
+            return 0;
+    return length;
+}
+
+/* Length of the letter or digit of a word; 0 if it is none. */
+static size_t letter_length(const reader *r, size_t from) {
+    const unsigned char c = (unsigned char)peek(r, from);
+    return is_word_start(c) || is_digit(c) ? 1 : universal_length(r, from);
+}
+
 static void read_word(reader *r) {
-    size_t n = 1;
-    while (is_word_start((unsigned char)peek(r, n)) || is_digit((unsigned char)peek(r, n)))
-        n++;
+    size_t n = 0;
+    for (size_t letter; (letter = letter_length(r, n)) > 0;)
+        n += letter;
     const char quote = peek(r, n);
     const char *word = r->t->text + r->at;
     if ((quote == '"' || quote == '\'') && n <= 3) {
@@ -198,7 +217,7 @@ static void read_all(reader *r) {
         line_start = false;
         if (c == '/' && (peek(r, 1) == '*' || peek(r, 1) == '/'))
             skip_comment(r, peek(r, 1) == '*');
-        else if (is_word_start(c))
+        else if (is_word_start(c) || universal_length(r, 0) > 0)
             read_word(r);
         else if (is_digit(c) || (c == '.' && is_digit((unsigned char)peek(r, 1))))
             read_number(r);
