@@ -1,6 +1,6 @@
 /*
- * overhead.c - what one small operator costs through its two calls: aclnnAdd of 256 floats, queued 1000 at a time, against
- * the same addition as a plain loop, and against an empty host function in the stream.
+ * overhead.c - what one small operator costs through its two calls: aclnnAdd of 256 floats, queued 1000 at a time,
+ * against the same addition as a plain loop, and against an empty host function in the stream.
  */
 #include <stdio.h>
 #include <time.h>
@@ -46,7 +46,8 @@ int main(void) {
         for (int i = 0; i < QUEUED; i++) {
             uint64_t size;
             aclOpExecutor *executor;
-            if (aclnnAddGetWorkspaceSize(t[0], t[1], alpha, t[2], &size, &executor) || aclnnAdd(NULL, size, executor, stream)) {
+            if (aclnnAddGetWorkspaceSize(t[0], t[1], alpha, t[2], &size, &executor) ||
+                aclnnAdd(NULL, size, executor, stream)) {
                 fprintf(stderr, "%s\n", aclGetRecentErrMsg());
                 return 1;
             }
@@ -72,7 +73,8 @@ int main(void) {
         if (plain - emptied < best_plain)
             best_plain = plain - emptied;
     }
-    printf("aclnnAdd of %d floats: both calls %.2f us, with its execution %.2f us; empty host function %.2f us; plain loop %.3f us\n",
+    printf("aclnnAdd of %d floats: both calls %.2f us, with its execution %.2f us; empty host function %.2f us; plain "
+           "loop %.3f us\n",
            N, best_calls / QUEUED, best_total / QUEUED, best_empty / QUEUED, best_plain / QUEUED);
     return 0;
 }

@@ -59,9 +59,9 @@ aclnnStatus dp_aclnn_end(dp_api_call *call, dp_status status) {
 
 static const struct {
     dp_object_kind object;
-} object_of[] = {[DP_ARG_TENSOR] = {DP_OBJECT_TENSOR},           [DP_ARG_SCALAR] = {DP_OBJECT_SCALAR},
-                 [DP_ARG_INT_LIST] = {DP_OBJECT_INT_ARRAY},      [DP_ARG_FLOAT_LIST] = {DP_OBJECT_FLOAT_ARRAY},
-                 [DP_ARG_BOOL_LIST] = {DP_OBJECT_BOOL_ARRAY},    [DP_ARG_TENSOR_LIST] = {DP_OBJECT_TENSOR_LIST},
+} object_of[] = {[DP_ARG_TENSOR] = {DP_OBJECT_TENSOR},          [DP_ARG_SCALAR] = {DP_OBJECT_SCALAR},
+                 [DP_ARG_INT_LIST] = {DP_OBJECT_INT_ARRAY},     [DP_ARG_FLOAT_LIST] = {DP_OBJECT_FLOAT_ARRAY},
+                 [DP_ARG_BOOL_LIST] = {DP_OBJECT_BOOL_ARRAY},   [DP_ARG_TENSOR_LIST] = {DP_OBJECT_TENSOR_LIST},
                  [DP_ARG_SCALAR_LIST] = {DP_OBJECT_SCALAR_LIST}};
 
 static void take_object(dp_arg *arg, const void *object) {
@@ -247,7 +247,11 @@ static dp_status set_address(aclOpExecutor *executor, which kind, size_t paramet
         }
     }
     return dp_fail(DP_ERR_ARGUMENT, "index %zu (element %zu) names no %stensor of aclnn%s, which has %zu", parameter,
-                   relative, kind == READ ? "input " : kind == WRITTEN ? "output " : "", live->plan.op->name, seen);
+                   relative,
+                   kind == READ      ? "input "
+                   : kind == WRITTEN ? "output "
+                                     : "",
+                   live->plan.op->name, seen);
 }
 
 #define SETTERS(prefix)                                                                                                \

@@ -14,8 +14,9 @@ enum { STORAGE_DIMS = 16 };
 aclnnStatus aclnnInit(const char *configPath) {
     dp_api_call call = DP_API_CALL();
     if (configPath && configPath[0] && access(configPath, R_OK) != 0)
-        return dp_aclnn_end(&call, dp_fail(DP_ERR_ARGUMENT, "configPath is \"%s\", which cannot be read: pass NULL or a file",
-                                           configPath));
+        return dp_aclnn_end(
+            &call,
+            dp_fail(DP_ERR_ARGUMENT, "configPath is \"%s\", which cannot be read: pass NULL or a file", configPath));
     return dp_aclnn_end(&call, DP_OK);
 }
 
@@ -46,7 +47,8 @@ static dp_status fill_tensor(aclTensor *to, const int64_t *dims, uint64_t rank, 
     if (!dp_acl_format_known(format))
         return dp_fail(DP_ERR_ARGUMENT, "format is %d, but must be a value of aclFormat", (int)format);
     aclTensor made = {.type = type, .storage_rank = (uint32_t)storage_rank};
-    made.view = (dp_tensor){.element = dp_aclnn_element(type), .format = format, .rank = (int32_t)rank, .offset = offset, .base = data};
+    made.view = (dp_tensor){
+        .element = dp_aclnn_element(type), .format = format, .rank = (int32_t)rank, .offset = offset, .base = data};
     if (rank)
         memcpy(made.view.dims, dims, rank * sizeof *dims);
     if (storage_rank)
@@ -114,7 +116,8 @@ aclnnStatus aclDestroyTensor(const aclTensor *tensor) {
     aclTensor *live;
     dp_status status = get(DP_OBJECT_TENSOR, tensor, "tensor", &live);
     if (status == DP_OK && live->in_list)
-        status = dp_fail(DP_ERR_ARGUMENT, "tensor %p belongs to an aclTensorList and is destroyed with it", (void *)live);
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "tensor %p belongs to an aclTensorList and is destroyed with it", (void *)live);
     if (status == DP_OK)
         status = dp_object_destroy(DP_OBJECT_TENSOR, tensor, "tensor");
     return dp_aclnn_end(&call, status);
@@ -136,8 +139,8 @@ aclnnStatus aclGetViewShape(const aclTensor *tensor, int64_t **viewDims, uint64_
     dp_api_call call = DP_API_CALL();
     aclTensor *live;
     dp_status status = get(DP_OBJECT_TENSOR, tensor, "tensor", &live);
-    return dp_aclnn_end(
-        &call, status ? status : give_list(live->view.dims, (uint64_t)live->view.rank, viewDims, viewDimsNum));
+    return dp_aclnn_end(&call,
+                        status ? status : give_list(live->view.dims, (uint64_t)live->view.rank, viewDims, viewDimsNum));
 }
 
 aclnnStatus aclGetViewStrides(const aclTensor *tensor, int64_t **stridesValue, uint64_t *stridesNum) {
@@ -152,8 +155,8 @@ aclnnStatus aclGetStorageShape(const aclTensor *tensor, int64_t **storageDims, u
     dp_api_call call = DP_API_CALL();
     aclTensor *live;
     dp_status status = get(DP_OBJECT_TENSOR, tensor, "tensor", &live);
-    return dp_aclnn_end(
-        &call, status ? status : give_list(live->storage_dims, live->storage_rank, storageDims, storageDimsNum));
+    return dp_aclnn_end(&call, status ? status
+                                      : give_list(live->storage_dims, live->storage_rank, storageDims, storageDimsNum));
 }
 
 #define TENSOR_GETTER(function, TYPE, argument, value)                                                                 \
@@ -175,7 +178,10 @@ TENSOR_GETTER(aclGetDataType, aclDataType, dataType, type)
 
 static void set_real(dp_scalar *to, double value) {
     to->real = value;
-    to->integer = value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : value < 0 ? INT64_MIN : value > 0 ? INT64_MAX : 0;
+    to->integer = value >= -0x1p63 && value < 0x1p63 ? (int64_t)value
+                  : value < 0                        ? INT64_MIN
+                  : value > 0                        ? INT64_MAX
+                                                     : 0;
 }
 
 static void set_integer(dp_scalar *to, int64_t value) {
@@ -267,7 +273,8 @@ aclnnStatus aclDestroyScalar(const aclScalar *scalar) {
     aclScalar *live;
     dp_status status = get(DP_OBJECT_SCALAR, scalar, "scalar", &live);
     if (status == DP_OK && live->in_list)
-        status = dp_fail(DP_ERR_ARGUMENT, "scalar %p belongs to an aclScalarList and is destroyed with it", (void *)live);
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "scalar %p belongs to an aclScalarList and is destroyed with it", (void *)live);
     if (status == DP_OK)
         status = dp_object_destroy(DP_OBJECT_SCALAR, scalar, "scalar");
     return dp_aclnn_end(&call, status);
@@ -329,7 +336,8 @@ static bool *list_mark(dp_object_kind kind, void *element) {
     return kind == DP_OBJECT_TENSOR ? &((aclTensor *)element)->in_list : &((aclScalar *)element)->in_list;
 }
 
-/* `members` is where the list keeps `size` pointers. Elements are marked first to last, and unmarked when one cannot be taken. */
+/* `members` is where the list keeps `size` pointers. Elements are marked first to last, and unmarked when one cannot be
+ * taken. */
 static dp_status take_elements(dp_object_kind kind, const void *const *value, uint64_t size, void *members) {
     for (uint64_t i = 0; i < size; i++) {
         void *element;

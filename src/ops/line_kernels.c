@@ -44,46 +44,37 @@ SUM(line_sum, (const float *x, size_t n), v)
 SUM(line_squares, (const float *x, size_t n, double mean), (v - mean) * (v - mean))
 
 static double line_exp(float *y, const float *x, size_t n, float offset) {
-    DP_IVDEP for (size_t i = 0; i < n; i++)
-        y[i] = x[i] - offset;
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] - offset;
     dp_math_current()->unary[DP_MATH_EXP][DP_F32](y, y, n);
     return line_sum(y, n);
 }
 
 static void line_scale(float *y, const float *x, size_t n, float factor) {
-    DP_IVDEP for (size_t i = 0; i < n; i++)
-        y[i] = x[i] * factor;
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 
 static void line_shift(float *y, const float *x, size_t n, float offset) {
-    DP_IVDEP for (size_t i = 0; i < n; i++)
-        y[i] = x[i] - offset;
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] - offset;
 }
 
 static void line_add(float *y, const float *a, const float *b, size_t n) {
-    DP_IVDEP for (size_t i = 0; i < n; i++)
-        y[i] = a[i] + b[i];
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
 
 static void line_multiply_add(float *y, const float *x, size_t n, float a, float b) {
-    DP_IVDEP for (size_t i = 0; i < n; i++)
-        y[i] = x[i] * a + b;
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] * a + b;
 }
 
 static void line_affine(float *y, const float *x, size_t n, float mean, float factor, const float *gamma,
                         const float *beta) {
     if (gamma && beta) {
-        DP_IVDEP for (size_t i = 0; i < n; i++)
-            y[i] = (x[i] - mean) * factor * gamma[i] + beta[i];
+        DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor * gamma[i] + beta[i];
     } else if (gamma) {
-        DP_IVDEP for (size_t i = 0; i < n; i++)
-            y[i] = (x[i] - mean) * factor * gamma[i];
+        DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor * gamma[i];
     } else if (beta) {
-        DP_IVDEP for (size_t i = 0; i < n; i++)
-            y[i] = (x[i] - mean) * factor + beta[i];
+        DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor + beta[i];
     } else {
-        DP_IVDEP for (size_t i = 0; i < n; i++)
-            y[i] = (x[i] - mean) * factor;
+        DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor;
     }
 }
 

@@ -134,6 +134,7 @@ dp_status dp_lines_run(dp_plan *plan, const dp_lines *lines, int buffers, dp_lin
     int64_t grain = (1 << 14) / lines->inner.count;
     dp_pool_for((size_t)lines->outer.count, (size_t)(grain < 1 ? 1 : grain), run_range, &j);
     if (atomic_load(&j.failed))
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for lines of %lld elements", (long long)lines->inner.count);
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for lines of %lld elements",
+                       (long long)lines->inner.count);
     return DP_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * lines.h - operators that work on lines: a tensor is cut into lines along some dims, each line is read as floats, worked on
- * as a whole, and written back. Softmax and the norms are such.
+ * lines.h - operators that work on lines: a tensor is cut into lines along some dims, each line is read as floats,
+ * worked on as a whole, and written back. Softmax and the norms are such.
  */
 #ifndef DOPPEL_OPS_LINES_H
 #define DOPPEL_OPS_LINES_H

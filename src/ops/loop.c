@@ -17,8 +17,9 @@ dp_status dp_broadcast(const dp_tensor *const *tensors, const char *const *names
             if (dim == *out || dim == 1)
                 continue;
             if (*out != 1)
-                return dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be 1 or %lld to be broadcast with %s",
-                               names[i], d, (long long)dim, (long long)*out, names[0]);
+                return dp_fail(DP_ERR_ARGUMENT,
+                               "%s: dimension %d is %lld, but must be 1 or %lld to be broadcast with %s", names[i], d,
+                               (long long)dim, (long long)*out, names[0]);
             *out = dim;
         }
     }

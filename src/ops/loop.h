@@ -25,7 +25,8 @@ void dp_loop_begin(dp_loop *loop, const int64_t *dims, int rank);
 void dp_loop_add(dp_loop *loop, const dp_tensor *tensor);
 /* Adds a view by its strides in the loop's dims. */
 void dp_loop_add_strides(dp_loop *loop, const int64_t *strides);
-/* Orders dims by the first view's strides (order_by_first), drops dims of 1 and merges what is contiguous in all views. */
+/* Orders dims by the first view's strides (order_by_first), drops dims of 1 and merges what is contiguous in all views.
+ */
 void dp_loop_merge(dp_loop *loop, bool order_by_first);
 
 /* Where element `index` (in loop order) of a view begins, and the coordinates of it. Returns the offset in elements. */

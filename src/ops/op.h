@@ -25,7 +25,7 @@ typedef enum dp_arg_kind {
 typedef struct dp_arg {
     const char *name;
     dp_arg_kind kind;
-    int slot; /* of the (first) tensor in the plan */
+    int slot;      /* of the (first) tensor in the plan */
     int64_t count; /* of a list */
     union {
         const dp_tensor *tensor;
@@ -70,7 +70,7 @@ typedef struct dp_param {
 } dp_param;
 
 typedef struct dp_bind {
-    int param;     /* -1: the number below; -2: absent */
+    int param; /* -1: the number below; -2: absent */
     double number;
 } dp_bind;
 
@@ -106,19 +106,25 @@ typedef struct dp_plan {
     dp_plan_tensor tensors[];
 } dp_plan;
 
-/* Binds the parameters as the operator's mapping says, checks that the needed ones are there and calls the function's prepare. */
+/* Binds the parameters as the operator's mapping says, checks that the needed ones are there and calls the function's
+ * prepare. */
 dp_status dp_operator_prepare(const dp_operator *op, dp_arg *params, dp_plan **out_plan);
 
-/* A plan with copies of all tensors of the call and state_bytes of zeroed engine state. NULL with a sentence when memory is exhausted. */
+/* A plan with copies of all tensors of the call and state_bytes of zeroed engine state. NULL with a sentence when
+ * memory is exhausted. */
 dp_plan *dp_plan_new(const dp_operator_call *call, dp_status (*run)(dp_plan *plan), size_t state_bytes);
-static inline void *dp_plan_state(dp_plan *plan) { return (char *)plan + plan->state_offset; }
-static inline void *dp_plan_data(dp_plan *plan, int slot) { return dp_tensor_data(&plan->tensors[slot].view); }
+static inline void *dp_plan_state(dp_plan *plan) {
+    return (char *)plan + plan->state_offset;
+}
+static inline void *dp_plan_data(dp_plan *plan, int slot) {
+    return dp_tensor_data(&plan->tensors[slot].view);
+}
 dp_plan *dp_plan_copy(const dp_plan *plan);
 void dp_plan_free(dp_plan *plan);
 
 /*
- * Checks that every tensor lies in device memory and is aligned, and queues the plan, which belongs to the queue then and is
- * freed when it has run. When this fails the plan still is the caller's.
+ * Checks that every tensor lies in device memory and is aligned, and queues the plan, which belongs to the queue then
+ * and is freed when it has run. When this fails the plan still is the caller's.
  */
 dp_status dp_plan_submit(dp_plan *plan, void *workspace, uint64_t workspace_bytes, void *stream);
 

@@ -1,5 +1,6 @@
 /*
- * rung.h - for files that are compiled once per rung (see CMakeLists.txt): names with the rung's ending, and the loop pragma.
+ * rung.h - for files that are compiled once per rung (see CMakeLists.txt): names with the rung's ending, and the loop
+ * pragma.
  */
 #ifndef DOPPEL_OPS_RUNG_H
 #define DOPPEL_OPS_RUNG_H

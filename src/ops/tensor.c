@@ -5,15 +5,15 @@
 #define EXTENT_MAX ((int64_t)1 << 62)
 
 size_t dp_element_bytes(int element) {
-    static const uint8_t bytes[DP_EL_COUNT] = {[DP_I8] = 1,  [DP_U8] = 1,       [DP_I16] = 2,     [DP_U16] = 2,
-                                               [DP_I32] = 4, [DP_U32] = 4,      [DP_I64] = 8,     [DP_U64] = 8,
-                                               [DP_F16] = 2, [DP_BF16] = 2,     [DP_F32] = 4,     [DP_F64] = 8,
-                                               [DP_I4] = 0,  [DP_EL_BOOL] = 1,  [DP_EL_C64] = 8,  [DP_EL_C128] = 16};
+    static const uint8_t bytes[DP_EL_COUNT] = {
+        [DP_I8] = 1,  [DP_U8] = 1,      [DP_I16] = 2,    [DP_U16] = 2,     [DP_I32] = 4, [DP_U32] = 4,
+        [DP_I64] = 8, [DP_U64] = 8,     [DP_F16] = 2,    [DP_BF16] = 2,    [DP_F32] = 4, [DP_F64] = 8,
+        [DP_I4] = 0,  [DP_EL_BOOL] = 1, [DP_EL_C64] = 8, [DP_EL_C128] = 16};
     return (unsigned)element < DP_EL_COUNT ? bytes[element] : 0;
 }
 
 const char *dp_element_name(int element) {
-    static const char *const names[DP_EL_COUNT] = {"i8",  "u8",   "i16", "u16", "i32", "u32",  "i64",  "u64",
+    static const char *const names[DP_EL_COUNT] = {"i8",  "u8",   "i16", "u16", "i32", "u32",  "i64", "u64",
                                                    "f16", "bf16", "f32", "f64", "i4",  "bool", "c64", "c128"};
     return (unsigned)element < DP_EL_COUNT ? names[element] : "no type";
 }

@@ -30,12 +30,16 @@ typedef enum dp_element {
 /* Bytes of one element, 0 for 4-bit types and values that are no type. */
 size_t dp_element_bytes(int element);
 const char *dp_element_name(int element);
-static inline bool dp_element_is_float(int element) { return element >= 0 && (DP_EL_FLOATS >> element & 1); }
-static inline bool dp_element_is_int(int element) { return element >= 0 && (DP_EL_INTS >> element & 1); }
+static inline bool dp_element_is_float(int element) {
+    return element >= 0 && (DP_EL_FLOATS >> element & 1);
+}
+static inline bool dp_element_is_int(int element) {
+    return element >= 0 && (DP_EL_INTS >> element & 1);
+}
 
 /*
- * Dims are outermost first; strides and offset count elements. `base` is the address of storage element 0; elements are at
- * base + (offset + sum(index * stride)) * bytes. All dims are >= 0, and extents fit 62 bits (dp_tensor_check).
+ * Dims are outermost first; strides and offset count elements. `base` is the address of storage element 0; elements are
+ * at base + (offset + sum(index * stride)) * bytes. All dims are >= 0, and extents fit 62 bits (dp_tensor_check).
  */
 typedef struct dp_tensor {
     int32_t element; /* dp_element or dp_dtype */

@@ -1,6 +1,6 @@
 /*
- * Every elementwise operator of the register, by its mapping: random values of every type, in every layout, broadcast, with
- * edge shapes, against one formula in double per function.
+ * Every elementwise operator of the register, by its mapping: random values of every type, in every layout, broadcast,
+ * with edge shapes, against one formula in double per function.
  */
 #include "ops_test.h"
 
@@ -16,7 +16,7 @@ typedef struct formula {
     const char *name;
     kind kind;
     int operands, flags;
-    double low, high;   /* of operands */
+    double low, high; /* of operands */
     double params[3];
     double slack; /* absolute tolerance in units of 2^-23, beside the relative one */
     double (*value)(double a, double b, double c, const double *p);
@@ -81,19 +81,19 @@ static double sigma(double x) {
     F(logit, FLOAT, 1, 0, 0.01, 0.99, 0.125, 0, 0, 4, log(logit_clipped(a, p[0]) / (1 - logit_clipped(a, p[0]))))      \
     F(tanh, FLOAT, 1, 0, -9, 9, 0, 0, 0, 1, tanh(a))                                                                   \
     F(sigmoid, FLOAT, 1, 0, -20, 20, 0, 0, 0, 0, sigma(a))                                                             \
-    F(silu, FLOAT, 1, 0, -20, 20, 0, 0, 0, 1, a * sigma(a))                                                            \
+    F(silu, FLOAT, 1, 0, -20, 20, 0, 0, 0, 1, a *sigma(a))                                                             \
     F(log_sigmoid, FLOAT, 1, 0, -20, 20, 0, 0, 0, 1, a < 0 ? a - log1p(exp(a)) : -log1p(exp(-a)))                      \
     F(gelu, FLOAT, 1, 0, -6, 6, 0, 0, 0, 2, 0.5 * a * (1 + erf(a * M_SQRT1_2)))                                        \
-    F(gelu_quick, FLOAT, 1, 0, -6, 6, 0, 0, 0, 2, a * sigma(1.702 * a))                                                \
+    F(gelu_quick, FLOAT, 1, 0, -6, 6, 0, 0, 0, 2, a *sigma(1.702 * a))                                                 \
     F(gelu_by_mode, FLOAT, 1, 0, -6, 6, 1, 0, 0, 2,                                                                    \
       0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a))))                                       \
-    F(mish, FLOAT, 1, 0, -9, 30, 0, 0, 0, 2, a * tanh(log1p(exp(a))))                                                  \
+    F(mish, FLOAT, 1, 0, -9, 30, 0, 0, 0, 2, a *tanh(log1p(exp(a))))                                                   \
     F(hardsigmoid, FLOAT, 1, 0, -9, 9, 0, 0, 0, 1, fmin(fmax(a / 6 + 0.5, 0), 1))                                      \
-    F(hardswish, FLOAT, 1, 0, -9, 9, 0, 0, 0, 2, a * fmin(fmax(a + 3, 0), 6) / 6)                                      \
+    F(hardswish, FLOAT, 1, 0, -9, 9, 0, 0, 0, 2, a *fmin(fmax(a + 3, 0), 6) / 6)                                       \
     F(elu, FLOAT, 1, 0, -9, 9, 1.5, 2, 0.5, 2, p[1] * (a > 0 ? a : p[0] * expm1(a * p[2])))                            \
     F(celu, FLOAT, 1, 0, -9, 9, 1.5, 0, 0, 2, a > 0 ? a : p[0] * expm1(a / p[0]))                                      \
     F(leaky_relu, FLOAT, 1, 0, -9, 9, 0.125, 0, 0, 0, a > 0 ? a : a * p[0])                                            \
-    F(softplus, FLOAT, 1, 0, -9, 30, 1.5, 20, 0, 2, a * p[0] > p[1] ? a : log1p(exp(a * p[0])) / p[0])                 \
+    F(softplus, FLOAT, 1, 0, -9, 30, 1.5, 20, 0, 2, a *p[0] > p[1] ? a : log1p(exp(a * p[0])) / p[0])                  \
     F(threshold, ARITH, 1, GRID, -9, 9, 2, 5, 0, 0, a <= p[0] ? p[1] : a)                                              \
     F(hardshrink, FLOAT, 1, GRID, -9, 9, 2, 0, 0, 0, fabs(a) <= p[0] ? 0 : a)                                          \
     F(softshrink, FLOAT, 1, GRID, -9, 9, 2, 0, 0, 0, a > p[0] ? a - p[0] : a < -p[0] ? a + p[0] : 0)                   \
@@ -117,12 +117,12 @@ static double sigma(double x) {
     F(bitwise_and, BITS, 2, 0, -9, 9, 0, 0, 0, 0, (double)((int64_t)a & (int64_t)b))                                   \
     F(bitwise_or, BITS, 2, 0, -9, 9, 0, 0, 0, 0, (double)((int64_t)a | (int64_t)b))                                    \
     F(bitwise_xor, BITS, 2, 0, -9, 9, 0, 0, 0, 0, (double)((int64_t)a ^ (int64_t)b))                                   \
-    F(shift_left, BITS, 2, 0, 0, 6, 0, 0, 0, 0, a * exp2(b))                                                           \
+    F(shift_left, BITS, 2, 0, 0, 6, 0, 0, 0, 0, a *exp2(b))                                                            \
     F(shift_right, BITS, 2, 0, 0, 6, 0, 0, 0, 0, floor(a / exp2(b)))                                                   \
     F(add, ARITH, 2, 0, -9, 9, 3, 0, 0, 32, a + p[0] * b)                                                              \
     F(sub, ARITH, 2, 0, -9, 9, 3, 0, 0, 32, a - p[0] * b)                                                              \
     F(add_relu, ARITH, 2, 0, -9, 9, 3, 0, 0, 32, fmax(a + p[0] * b, 0))                                                \
-    F(mul, ARITH, 2, 0, -9, 9, 0, 0, 0, 0, a * b)                                                                      \
+    F(mul, ARITH, 2, 0, -9, 9, 0, 0, 0, 0, a *b)                                                                       \
     F(div, FLOAT, 2, NONZERO_B, -9, 9, 0, 0, 0, 0, a / b)                                                              \
     F(div_rounded, ARITH, 2, NONZERO_B | GRID, -9, 9, 1, 0, 0, 0, trunc(a / b))                                        \
     F(floor_div, ARITH, 2, NONZERO_B | GRID, -9, 9, 0, 0, 0, 0, floor(a / b))                                          \
@@ -140,18 +140,18 @@ static double sigma(double x) {
     F(addcmul, ARITH, 3, 0, -9, 9, 3, 0, 0, 256, a + p[0] * b * c)                                                     \
     F(addcdiv, FLOAT, 3, NONZERO_B, -9, 9, 3, 0, 0, 256, a + p[0] * b / c)                                             \
     F(lerp, FLOAT, 3, 0, -9, 9, 0, 0, 0, 400, a + c * (b - a))                                                         \
-    F(sigmoid_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 0, a * b * (1 - b))                                               \
-    F(tanh_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 32, a * (1 - b * b))                                                 \
-    F(silu_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 64, a * sigma(b) * (1 + b * (1 - sigma(b))))                         \
+    F(sigmoid_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 0, a *b *(1 - b))                                                 \
+    F(tanh_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 32, a *(1 - b * b))                                                  \
+    F(silu_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 64, a *sigma(b) * (1 + b * (1 - sigma(b))))                          \
     F(threshold_backward, ARITH, 2, GRID, -9, 9, 2, 0, 0, 0, b > p[0] ? a : 0)                                         \
     F(leaky_relu_backward, FLOAT, 2, 0, -9, 9, 0.125, 0, 0, 0, b > 0 ? a : a * p[0])                                   \
     F(hardtanh_backward, FLOAT, 2, GRID, -9, 9, -2, 3, 0, 0, b > p[0] && b < p[1] ? a : 0)                             \
     F(hardsigmoid_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 1, b > -3 && b < 3 ? a / 6 : 0)                               \
     F(hardswish_backward, FLOAT, 2, GRID, -9, 9, 0, 0, 0, 16, b < -3 ? 0 : b <= 3 ? a * (b / 3 + 0.5) : a)             \
     F(hardshrink_backward, FLOAT, 2, GRID, -9, 9, 2, 0, 0, 0, fabs(b) <= p[0] ? 0 : a)                                 \
-    F(softplus_backward, FLOAT, 2, 0, -9, 9, 1.5, 20, 0, 1, b * p[0] > p[1] ? a : a * sigma(b * p[0]))                 \
+    F(softplus_backward, FLOAT, 2, 0, -9, 9, 1.5, 20, 0, 1, b *p[0] > p[1] ? a : a * sigma(b * p[0]))                  \
     F(gelu_backward, FLOAT, 2, 0, -6, 6, 0, 0, 0, 32,                                                                  \
-      a * (0.5 * (1 + erf(b * M_SQRT1_2)) + b * exp(-0.5 * b * b) * 0.39894228040143267794))
+      a *(0.5 * (1 + erf(b * M_SQRT1_2)) + b * exp(-0.5 * b * b) * 0.39894228040143267794))
 FORMULAS
 #undef F
 #define F(name, kind, operands, flags, low, high, p0, p1, p2, slack, expression)                                       \
@@ -229,7 +229,10 @@ static double random_value(const formula *f, int operand, aclDataType type) {
 static double tolerance(const formula *f, aclDataType type, double expected) {
     if (!is_float(type))
         return 0;
-    double unit = type == ACL_DOUBLE ? 0x1p-48 : type == ACL_FLOAT ? 0x1p-23 * 8 : type == ACL_FLOAT16 ? 0x1p-10 : 0x1p-7;
+    double unit = type == ACL_DOUBLE    ? 0x1p-48
+                  : type == ACL_FLOAT   ? 0x1p-23 * 8
+                  : type == ACL_FLOAT16 ? 0x1p-10
+                                        : 0x1p-7;
     double absolute = f->slack * (type == ACL_DOUBLE ? 0x1p-48 : 0x1p-23) + (type == ACL_FLOAT16 ? 0x1p-24 : 1e-37);
     return fabs(expected) * unit + absolute;
 }
@@ -238,8 +241,8 @@ typedef struct shape {
     int rank;
     int64_t dims[4];
 } shape;
-static const shape shapes[] = {{0, {0}},      {1, {0}},         {1, {1}},     {1, {7}},          {2, {3, 5}},
-                               {2, {0, 4}},   {3, {4, 1, 6}},   {4, {2, 3, 2, 5}}, {1, {2500}}, {2, {37, 65}}};
+static const shape shapes[] = {{0, {0}},    {1, {0}},       {1, {1}},          {1, {7}},    {2, {3, 5}},
+                               {2, {0, 4}}, {3, {4, 1, 6}}, {4, {2, 3, 2, 5}}, {1, {2500}}, {2, {37, 65}}};
 
 /* Drops leading dims or makes dims 1. */
 static shape narrowed(shape s) {
@@ -358,8 +361,8 @@ static void check(const caller *op, const mapping *m, shape s, aclDataType type)
     for (int64_t i = 0; i < out.count && !status; i++) {
         double got = get_element(&out, i), want = round_to(out_type, expected[i]);
         if (!(fabs(got - want) <= tolerance(f, out_type, expected[i])) && !(got == want))
-            fail_msg("%s type %d -> %d, rank %d, element %lld: %.17g, but must be %.17g", op->name, type, out_type, s.rank,
-                     (long long)i, got, want);
+            fail_msg("%s type %d -> %d, rank %d, element %lld: %.17g, but must be %.17g", op->name, type, out_type,
+                     s.rank, (long long)i, got, want);
     }
     assert_true(untouched_outside(&out));
     for (int p = 0; p < m->n_params; p++) {
@@ -382,7 +385,8 @@ static void every_operator_of_the_register(void **state) {
         mapping m = parse(op);
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
             aclDataType type = types[t];
-            if ((strcmp(op->types, "float") == 0 && !is_float(type)) || (strcmp(op->types, "int") == 0 && is_float(type)))
+            if ((strcmp(op->types, "float") == 0 && !is_float(type)) ||
+                (strcmp(op->types, "int") == 0 && is_float(type)))
                 continue;
             for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
                 check(op, &m, shapes[s], type);
@@ -398,12 +402,18 @@ static void special_values(void **state) {
     static const struct {
         const char *name;
         double in, out;
-    } cases[] = {{"Exp", -INFINITY, 0},       {"Exp", 1000, INFINITY},      {"Sigmoid", -INFINITY, 0}, {"Sigmoid", INFINITY, 1},
-                 {"Tanh", INFINITY, 1},       {"Tanh", -INFINITY, -1},      {"Silu", -1000, 0},        {"Silu", 1000, 1000},
-                 {"Softplus", 1000, 1000},    {"Mish", 1000, 1000},         {"Gelu", 100, 100},        {"Gelu", -100, 0},
-                 {"Log", 0, -INFINITY},       {"Sqrt", INFINITY, INFINITY}, {"Round", 2.5, 2},         {"Round", -3.5, -4},
-                 {"Reciprocal", 0, INFINITY}, {"Relu", NAN, NAN},           {"Sign", NAN, NAN},        {"Log", -1, NAN},
-                 {"Tanh", NAN, NAN},          {"Elu", -1000, -1},           {"IsFinite", NAN, 0},      {"IsPosInf", INFINITY, 1}};
+    } cases[] = {{"Exp", -INFINITY, 0},       {"Exp", 1000, INFINITY},
+                 {"Sigmoid", -INFINITY, 0},   {"Sigmoid", INFINITY, 1},
+                 {"Tanh", INFINITY, 1},       {"Tanh", -INFINITY, -1},
+                 {"Silu", -1000, 0},          {"Silu", 1000, 1000},
+                 {"Softplus", 1000, 1000},    {"Mish", 1000, 1000},
+                 {"Gelu", 100, 100},          {"Gelu", -100, 0},
+                 {"Log", 0, -INFINITY},       {"Sqrt", INFINITY, INFINITY},
+                 {"Round", 2.5, 2},           {"Round", -3.5, -4},
+                 {"Reciprocal", 0, INFINITY}, {"Relu", NAN, NAN},
+                 {"Sign", NAN, NAN},          {"Log", -1, NAN},
+                 {"Tanh", NAN, NAN},          {"Elu", -1000, -1},
+                 {"IsFinite", NAN, 0},        {"IsPosInf", INFINITY, 1}};
     int64_t dims[] = {37};
     float one = 1, twenty = 20;
     aclScalar *s1 = aclCreateScalar(&one, ACL_FLOAT), *s20 = aclCreateScalar(&twenty, ACL_FLOAT);

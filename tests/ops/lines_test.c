@@ -10,10 +10,12 @@ typedef struct shape {
     int rank;
     int64_t dims[4];
 } shape;
-static const shape shapes[] = {{0, {0}},    {1, {1}},          {1, {7}},         {2, {3, 5}},  {2, {0, 4}},     {2, {4, 0}},
-                               {3, {4, 1, 6}}, {4, {2, 3, 2, 5}}, {1, {2500}},   {2, {37, 130}}, {2, {200, 3}}, {3, {5, 70, 40}}};
+static const shape shapes[] = {{0, {0}},    {1, {1}},       {1, {7}},       {2, {3, 5}},
+                               {2, {0, 4}}, {2, {4, 0}},    {3, {4, 1, 6}}, {4, {2, 3, 2, 5}},
+                               {1, {2500}}, {2, {37, 130}}, {2, {200, 3}},  {3, {5, 70, 40}}};
 static const aclDataType floats[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_DOUBLE};
-static const aclDataType types[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_DOUBLE, ACL_INT32, ACL_INT8, ACL_UINT8, ACL_INT64, ACL_BOOL};
+static const aclDataType types[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16,  ACL_DOUBLE, ACL_INT32,
+                                    ACL_INT8,  ACL_UINT8,   ACL_INT64, ACL_BOOL};
 
 static layout any_layout(void) {
     return (layout)(random_bits() % LAYOUTS);
@@ -21,7 +23,9 @@ static layout any_layout(void) {
 
 static void fill(tensor *t, double low, double high) {
     for (int64_t i = 0; i < t->count; i++)
-        set_element(t, i, is_float(t->type) ? random_between(low, high) : rint(random_between(t->type == ACL_UINT8 ? 0 : low, high)));
+        set_element(t, i,
+                    is_float(t->type) ? random_between(low, high)
+                                      : rint(random_between(t->type == ACL_UINT8 ? 0 : low, high)));
 }
 
 static double unit(aclDataType type) {
@@ -43,7 +47,17 @@ typedef struct line {
     int64_t n;
 } line;
 
-typedef enum arguments { NONE, DIMS_KEEP, DIMS_KEEP_TYPE, TYPE, DIM_KEEP, DIM_KEEP_TYPE, NORM, VAR, NORM_TYPE } arguments;
+typedef enum arguments {
+    NONE,
+    DIMS_KEEP,
+    DIMS_KEEP_TYPE,
+    TYPE,
+    DIM_KEEP,
+    DIM_KEEP_TYPE,
+    NORM,
+    VAR,
+    NORM_TYPE
+} arguments;
 
 typedef struct reduction {
     const char *name;
@@ -60,7 +74,9 @@ static double r_sum(line l, double p) {
         s += l.x[i];
     return s;
 }
-static double r_mean(line l, double p) { return r_sum(l, p) / (double)l.n; }
+static double r_mean(line l, double p) {
+    return r_sum(l, p) / (double)l.n;
+}
 static double r_prod(line l, double p) {
     (void)p;
     double s = 1;
@@ -80,7 +96,9 @@ static double r_argmin(line l, double p) {
         l.x[i] = -l.x[i];
     return r_argmax(l, p);
 }
-static double r_max(line l, double p) { return l.n ? l.x[(int64_t)r_argmax(l, p)] : -INFINITY; }
+static double r_max(line l, double p) {
+    return l.n ? l.x[(int64_t)r_argmax(l, p)] : -INFINITY;
+}
 static double r_min(line l, double p) {
     int64_t at = (int64_t)r_argmin(l, p);
     return l.n ? -l.x[at] : INFINITY;
@@ -124,7 +142,9 @@ static double r_var(line l, double p) {
         s += (l.x[i] - mean) * (l.x[i] - mean);
     return s / ((double)l.n > p ? (double)l.n - p : 0);
 }
-static double r_std(line l, double p) { return sqrt(r_var(l, p)); }
+static double r_std(line l, double p) {
+    return sqrt(r_var(l, p));
+}
 
 static const reduction reductions[] = {
     {"ReduceSum", DIMS_KEEP_TYPE, false, false, false, false, 0, r_sum},
@@ -190,7 +210,9 @@ static void check_reduction(const reduction *r, shape s, aclDataType type) {
     bool single = r->how == DIM_KEEP || r->how == DIM_KEEP_TYPE, whole = r->how == NONE || r->how == TYPE;
     if (single && s.rank == 0)
         return;
-    unsigned all = (1u << s.rank) - 1, mask = whole ? all : single ? 1u << random_bits() % (unsigned)s.rank : random_mask(s.rank);
+    unsigned all = (1u << s.rank) - 1, mask = whole    ? all
+                                              : single ? 1u << random_bits() % (unsigned)s.rank
+                                                       : random_mask(s.rank);
     bool keep = !whole && random_bits() & 1;
     tensor self = make_tensor(type, s.rank, s.dims, any_layout());
     bool small = strncmp(r->name, "Prod", 4) == 0;
@@ -205,7 +227,10 @@ static void check_reduction(const reduction *r, shape s, aclDataType type) {
         if (!gone || keep)
             dims[rank++] = gone ? 1 : s.dims[d];
     }
-    aclDataType out_type = r->index ? (random_bits() & 1 ? ACL_INT64 : ACL_INT32) : r->truth ? ACL_BOOL : r->real_only && !is_float(type) ? ACL_FLOAT : type;
+    aclDataType out_type = r->index                          ? (random_bits() & 1 ? ACL_INT64 : ACL_INT32)
+                           : r->truth                        ? ACL_BOOL
+                           : r->real_only && !is_float(type) ? ACL_FLOAT
+                                                             : type;
     if (!r->index && !r->truth && !is_float(type) && !r->needs_one)
         out_type = r->real_only ? ACL_FLOAT : ACL_INT64;
     tensor out = make_tensor(out_type, rank, dims, any_layout());
@@ -213,11 +238,14 @@ static void check_reduction(const reduction *r, shape s, aclDataType type) {
     float p = (float)r->parameter;
     aclScalar *scalar = aclCreateScalar(&p, ACL_FLOAT);
     caller_value none[] = {T(self), T(out)}, dims_keep[] = {T(self), P(array), I(keep), T(out)},
-                 dims_keep_type[] = {T(self), P(array), I(keep), I(out_type), T(out)}, only_type[] = {T(self), I(out_type), T(out)},
-                 dim_keep[] = {T(self), I(list[0]), I(keep), T(out)}, dim_keep_type[] = {T(self), I(list[0]), I(keep), I(out_type), T(out)},
-                 norm[] = {T(self), P(scalar), P(array), I(keep), T(out)}, var[] = {T(self), P(array), I((int64_t)r->parameter), I(keep), T(out)},
+                 dims_keep_type[] = {T(self), P(array), I(keep), I(out_type), T(out)},
+                 only_type[] = {T(self), I(out_type), T(out)}, dim_keep[] = {T(self), I(list[0]), I(keep), T(out)},
+                 dim_keep_type[] = {T(self), I(list[0]), I(keep), I(out_type), T(out)},
+                 norm[] = {T(self), P(scalar), P(array), I(keep), T(out)},
+                 var[] = {T(self), P(array), I((int64_t)r->parameter), I(keep), T(out)},
                  norm_type[] = {T(self), P(scalar), P(array), I(keep), I(out_type), T(out)};
-    caller_value *const calls[] = {none, dims_keep, dims_keep_type, only_type, dim_keep, dim_keep_type, norm, var, norm_type};
+    caller_value *const calls[] = {none, dims_keep, dims_keep_type, only_type, dim_keep, dim_keep_type,
+                                   norm, var,       norm_type};
     aclnnStatus status = call_op(r->name, calls[r->how]);
     if (strcmp(r->name, "ReduceNansum") == 0 && !is_float(type)) {
         assert_int_equal(status, ACLNN_ERR_PARAM_INVALID);
@@ -334,7 +362,8 @@ static void softmax_of_all_kinds(void **state) {
             for (int log_form = 0; log_form < 2; log_form++) {
                 shape s = shapes[k];
                 int dim = s.rank ? (int)(random_bits() % (unsigned)s.rank) : 0;
-                tensor in = make_tensor(floats[t], s.rank, s.dims, any_layout()), out = make_tensor(floats[t], s.rank, s.dims, any_layout());
+                tensor in = make_tensor(floats[t], s.rank, s.dims, any_layout()),
+                       out = make_tensor(floats[t], s.rank, s.dims, any_layout());
                 fill(&in, -20, 20);
                 caller_value values[] = {T(in), I(random_bits() & 1 && s.rank ? dim - s.rank : dim), T(out)};
                 const char *name = log_form ? "LogSoftmax" : "Softmax";
@@ -364,7 +393,8 @@ static void softmax_gradients(void **state) {
     (void)state;
     int64_t dims[] = {5, 33, 4};
     for (int log_form = 0; log_form < 2; log_form++) {
-        tensor g = make_tensor(ACL_FLOAT, 3, dims, STRIDED), y = make_tensor(ACL_FLOAT, 3, dims, TRANSPOSED), out = make_tensor(ACL_FLOAT, 3, dims, CONTIGUOUS);
+        tensor g = make_tensor(ACL_FLOAT, 3, dims, STRIDED), y = make_tensor(ACL_FLOAT, 3, dims, TRANSPOSED),
+               out = make_tensor(ACL_FLOAT, 3, dims, CONTIGUOUS);
         fill(&g, -1, 1);
         fill(&y, log_form ? -5 : 0, log_form ? 0 : 1);
         caller_value values[] = {T(g), T(y), I(1), T(out)};
@@ -374,7 +404,8 @@ static void softmax_gradients(void **state) {
             double sum = 0;
             for (int64_t j = 0; j < 33; j++)
                 sum += get_element(&g, first + j * 4) * (log_form ? 1 : get_element(&y, first + j * 4));
-            double want = log_form ? get_element(&g, i) - exp(get_element(&y, i)) * sum : get_element(&y, i) * (get_element(&g, i) - sum);
+            double want = log_form ? get_element(&g, i) - exp(get_element(&y, i)) * sum
+                                   : get_element(&y, i) * (get_element(&g, i) - sum);
             check_near("softmax gradient", &out, i, want, 4);
         }
         free_tensor(&g);
@@ -385,7 +416,8 @@ static void softmax_gradients(void **state) {
 
 static void layer_and_rms_norm(void **state) {
     (void)state;
-    static const shape inputs[] = {{2, {3, 5}}, {2, {7, 130}}, {3, {4, 6, 10}}, {4, {2, 3, 4, 5}}, {2, {0, 4}}, {1, {9}}};
+    static const shape inputs[] = {{2, {3, 5}},       {2, {7, 130}}, {3, {4, 6, 10}},
+                                   {4, {2, 3, 4, 5}}, {2, {0, 4}},   {1, {9}}};
     for (int t = 0; t < 3; t++)
         for (size_t k = 0; k < sizeof inputs / sizeof inputs[0]; k++)
             for (int form = 0; form < 3; form++) { /* layer, rms, add + rms */
@@ -397,11 +429,14 @@ static void layer_and_rms_norm(void **state) {
                     length *= d < outer ? 1 : s.dims[d];
                 }
                 aclDataType type = floats[t];
-                tensor x = make_tensor(type, s.rank, s.dims, any_layout()), x2 = make_tensor(type, s.rank, s.dims, any_layout()),
-                       y = make_tensor(type, s.rank, s.dims, any_layout()), sum = make_tensor(type, s.rank, s.dims, any_layout()),
+                tensor x = make_tensor(type, s.rank, s.dims, any_layout()),
+                       x2 = make_tensor(type, s.rank, s.dims, any_layout()),
+                       y = make_tensor(type, s.rank, s.dims, any_layout()),
+                       sum = make_tensor(type, s.rank, s.dims, any_layout()),
                        gamma = make_tensor(t == 1 ? ACL_FLOAT : type, inner, s.dims + outer, any_layout()),
                        beta = make_tensor(type, inner, s.dims + outer, any_layout()),
-                       mean = make_tensor(ACL_FLOAT, s.rank, stat_dims, any_layout()), rstd = make_tensor(ACL_FLOAT, s.rank, stat_dims, CONTIGUOUS);
+                       mean = make_tensor(ACL_FLOAT, s.rank, stat_dims, any_layout()),
+                       rstd = make_tensor(ACL_FLOAT, s.rank, stat_dims, CONTIGUOUS);
                 fill(&x, -3, 5);
                 fill(&x2, -3, 5);
                 fill(&gamma, 0.5, 2);
@@ -409,8 +444,16 @@ static void layer_and_rms_norm(void **state) {
                 bool with_beta = random_bits() & 1, with_stats = random_bits() & 1;
                 aclIntArray *normalized = aclCreateIntArray(s.dims + outer, (uint64_t)inner);
                 double eps = 1e-3;
-                caller_value layer[] = {T(x), P(normalized), T(gamma), P(with_beta ? beta.handle : NULL), R(eps), T(y), P(with_stats ? mean.handle : NULL), P(with_stats ? rstd.handle : NULL)};
-                caller_value rms[] = {T(x), T(gamma), R(eps), T(y), T(rstd)}, add_rms[] = {T(x), T(x2), T(gamma), R(eps), T(y), T(rstd), T(sum)};
+                caller_value layer[] = {T(x),
+                                        P(normalized),
+                                        T(gamma),
+                                        P(with_beta ? beta.handle : NULL),
+                                        R(eps),
+                                        T(y),
+                                        P(with_stats ? mean.handle : NULL),
+                                        P(with_stats ? rstd.handle : NULL)};
+                caller_value rms[] = {T(x), T(gamma), R(eps), T(y), T(rstd)},
+                             add_rms[] = {T(x), T(x2), T(gamma), R(eps), T(y), T(rstd), T(sum)};
                 const char *name = form == 0 ? "LayerNorm" : form == 1 ? "RmsNorm" : "AddRmsNorm";
                 if (call_op(name, form == 0 ? layer : form == 1 ? rms : add_rms))
                     fail_msg("%s: %s", name, sentence());
@@ -449,12 +492,24 @@ static void group_norm(void **state) {
     (void)state;
     int64_t dims[] = {2, 6, 3, 5}, channels = 6, stats[] = {2, 3};
     for (int t = 0; t < 3; t++) {
-        tensor x = make_tensor(floats[t], 4, dims, CONTIGUOUS), y = make_tensor(floats[t], 4, dims, OFFSET), gamma = make_tensor(floats[t], 1, &channels, STRIDED),
-               beta = make_tensor(floats[t], 1, &channels, CONTIGUOUS), mean = make_tensor(ACL_FLOAT, 2, stats, CONTIGUOUS), rstd = make_tensor(ACL_FLOAT, 2, stats, CONTIGUOUS);
+        tensor x = make_tensor(floats[t], 4, dims, CONTIGUOUS), y = make_tensor(floats[t], 4, dims, OFFSET),
+               gamma = make_tensor(floats[t], 1, &channels, STRIDED),
+               beta = make_tensor(floats[t], 1, &channels, CONTIGUOUS),
+               mean = make_tensor(ACL_FLOAT, 2, stats, CONTIGUOUS), rstd = make_tensor(ACL_FLOAT, 2, stats, CONTIGUOUS);
         fill(&x, -3, 5);
         fill(&gamma, 0.5, 2);
         fill(&beta, -1, 1);
-        caller_value values[] = {T(x), P(t ? gamma.handle : NULL), P(t ? beta.handle : NULL), I(2), I(6), I(15), I(3), R(1e-3), T(y), T(mean), T(rstd)};
+        caller_value values[] = {T(x),
+                                 P(t ? gamma.handle : NULL),
+                                 P(t ? beta.handle : NULL),
+                                 I(2),
+                                 I(6),
+                                 I(15),
+                                 I(3),
+                                 R(1e-3),
+                                 T(y),
+                                 T(mean),
+                                 T(rstd)};
         if (call_op("GroupNorm", values))
             fail_msg("%s", sentence());
         for (int64_t i = 0; i < x.count; i++) {
@@ -465,7 +520,9 @@ static void group_norm(void **state) {
             for (int64_t j = 0; j < 30; j++)
                 q += (get_element(&x, first + j) - m) * (get_element(&x, first + j) - m) / 30;
             double r = 1 / sqrt(q + 1e-3);
-            check_near("GroupNorm", &y, i, (get_element(&x, i) - m) * r * (t ? get_element(&gamma, c) : 1) + (t ? get_element(&beta, c) : 0), 2);
+            check_near(
+                "GroupNorm", &y, i,
+                (get_element(&x, i) - m) * r * (t ? get_element(&gamma, c) : 1) + (t ? get_element(&beta, c) : 0), 2);
             check_near("GroupNorm", &mean, i / 30, m, 1);
             check_near("GroupNorm", &rstd, i / 30, r, 1);
         }
@@ -486,11 +543,13 @@ static void running_sums(void **state) {
                 shape s = shapes[k];
                 int dim = s.rank ? (int)(random_bits() % (unsigned)s.rank) : 0;
                 aclDataType out_type = is_float(types[t]) ? types[t] : ACL_INT64;
-                tensor in = make_tensor(types[t], s.rank, s.dims, any_layout()), out = make_tensor(out_type, s.rank, s.dims, any_layout());
+                tensor in = make_tensor(types[t], s.rank, s.dims, any_layout()),
+                       out = make_tensor(out_type, s.rank, s.dims, any_layout());
                 fill(&in, product ? -1.2 : -3, product ? 1.2 : 3);
                 int64_t whole = dim;
                 aclScalar *at = aclCreateScalar(&whole, ACL_INT64);
-                caller_value sum[] = {T(in), I(dim), I(out_type), T(out)}, times[] = {T(in), P(at), I(out_type), T(out)};
+                caller_value sum[] = {T(in), I(dim), I(out_type), T(out)},
+                             times[] = {T(in), P(at), I(out_type), T(out)};
                 if (call_op(product ? "Cumprod" : "Cumsum", product ? times : sum))
                     fail_msg("%s", sentence());
                 int64_t inner = 1, n = s.rank ? s.dims[dim] : 1;
@@ -514,7 +573,8 @@ static void running_sums(void **state) {
 }
 
 static double gelu_of(double a, bool tanh_form) {
-    return tanh_form ? 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a))) : 0.5 * a * (1 + erf(a * M_SQRT1_2));
+    return tanh_form ? 0.5 * a * (1 + tanh(0.79788456080286535588 * (a + 0.044715 * a * a * a)))
+                     : 0.5 * a * (1 + erf(a * M_SQRT1_2));
 }
 
 static void gated_units(void **state) {
@@ -522,17 +582,21 @@ static void gated_units(void **state) {
     int64_t dims[] = {3, 10, 7}, half[] = {3, 5, 7};
     for (int t = 0; t < 3; t++)
         for (int form = 0; form < 6; form++) { /* glu, swiglu, geglu by mode and side */
-            tensor in = make_tensor(floats[t], 3, dims, any_layout()), out = make_tensor(floats[t], 3, half, any_layout()),
+            tensor in = make_tensor(floats[t], 3, dims, any_layout()),
+                   out = make_tensor(floats[t], 3, half, any_layout()),
                    gate = make_tensor(floats[t], 3, half, any_layout());
             fill(&in, -4, 4);
             bool tanh_form = form & 1, left = form >= 4;
-            caller_value plain[] = {T(in), I(1), T(out)}, both[] = {T(in), I(-2), I(!tanh_form), I(left), T(out), T(gate)};
+            caller_value plain[] = {T(in), I(1), T(out)},
+                         both[] = {T(in), I(-2), I(!tanh_form), I(left), T(out), T(gate)};
             if (call_op(form == 0 ? "Glu" : form == 1 ? "SwiGlu" : "GeGluV3", form < 2 ? plain : both))
                 fail_msg("%s", sentence());
             for (int64_t i = 0; i < out.count; i++) {
                 int64_t at = i / 35 * 70 + i % 35;
                 double a = get_element(&in, at), b = get_element(&in, at + 35);
-                double g = form == 0 ? 1 / (1 + exp(-b)) : form == 1 ? a / (1 + exp(-a)) : gelu_of(left ? a : b, tanh_form);
+                double g = form == 0   ? 1 / (1 + exp(-b))
+                           : form == 1 ? a / (1 + exp(-a))
+                                       : gelu_of(left ? a : b, tanh_form);
                 check_near("gated", &out, i, g * (form == 0 ? a : form == 1 ? b : left ? b : a), 0.25);
                 if (form >= 2)
                     check_near("gate", &gate, i, g, 0.25);
@@ -561,10 +625,14 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions_of_all_kinds), cmocka_unit_test(max_with_indices_and_mean_with_variance),
-        cmocka_unit_test(long_rows),               cmocka_unit_test(softmax_of_all_kinds),
-        cmocka_unit_test(softmax_gradients),       cmocka_unit_test(layer_and_rms_norm),
-        cmocka_unit_test(group_norm),              cmocka_unit_test(running_sums),
+        cmocka_unit_test(reductions_of_all_kinds),
+        cmocka_unit_test(max_with_indices_and_mean_with_variance),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(softmax_of_all_kinds),
+        cmocka_unit_test(softmax_gradients),
+        cmocka_unit_test(layer_and_rms_norm),
+        cmocka_unit_test(group_norm),
+        cmocka_unit_test(running_sums),
         cmocka_unit_test(gated_units),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

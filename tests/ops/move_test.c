@@ -49,7 +49,8 @@ static void check(const tensor *in, const tensor *out, map_fn map, void *context
     for (int64_t i = 0; i < out->count; i++) {
         int64_t to[8] = {0}, from[8] = {0};
         at(out->dims, out->rank, i, to);
-        double want = map(to, from, context) ? get_element(in, index_of(in->dims, in->rank, from)) : round_to(out->type, otherwise);
+        double want = map(to, from, context) ? get_element(in, index_of(in->dims, in->rank, from))
+                                             : round_to(out->type, otherwise);
         if (get_element(out, i) != want)
             fail_msg("element %lld is %g, but must be %g", (long long)i, get_element(out, i), want);
     }
@@ -102,7 +103,8 @@ static void slices(void **state) {
         start = start < 0 ? (start + 40 < 0 ? 0 : start + 40) : start;
         end = end > 40 ? 40 : end;
         int64_t to[] = {3, end > start ? (end - start + step - 1) / step : 0, 5}, p[] = {start, step};
-        tensor in = make_tensor(ACL_FLOAT16, 3, dims, any_layout()), out = make_tensor(ACL_FLOAT16, 3, to, any_layout());
+        tensor in = make_tensor(ACL_FLOAT16, 3, dims, any_layout()),
+               out = make_tensor(ACL_FLOAT16, 3, to, any_layout());
         fill(&in);
         caller_value values[] = {T(in), I(-2), I(cases[c][0]), I(cases[c][1]), I(step), T(out)};
         must("Slice", values);
@@ -222,7 +224,8 @@ static void pads(void **state) {
         for (int how = 0; how < 3; how++)
             for (int c = 0; c < 4; c++) {
                 int64_t to[] = {3, 8 + cases[c][2] + cases[c][3], 9 + cases[c][0] + cases[c][1]};
-                tensor in = make_tensor(types[t], 3, dims, any_layout()), out = make_tensor(types[t], 3, to, any_layout());
+                tensor in = make_tensor(types[t], 3, dims, any_layout()),
+                       out = make_tensor(types[t], 3, to, any_layout());
                 fill(&in);
                 aclIntArray *list = aclCreateIntArray(cases[c], 4);
                 caller_value constant[] = {T(in), P(list), P(value), T(out)}, other[] = {T(in), P(list), T(out)};
@@ -307,7 +310,8 @@ static void triangles(void **state) {
         for (int64_t diagonal = -10; diagonal <= 10; diagonal += 2)
             for (int upper = 0; upper < 2; upper++)
                 for (int inplace = 0; inplace < 2; inplace++) {
-                    tensor in = make_tensor(types[t], 3, dims, any_layout()), out = make_tensor(types[t], 3, dims, any_layout());
+                    tensor in = make_tensor(types[t], 3, dims, any_layout()),
+                           out = make_tensor(types[t], 3, dims, any_layout());
                     fill(&in);
                     double before[126];
                     for (int i = 0; i < 126; i++)
@@ -328,8 +332,10 @@ static void sequences(void **state) {
     (void)state;
     float start = 1, end = 10, step = 0.25f;
     int64_t n = 36, five = 5, square[] = {4, 6};
-    aclScalar *a = aclCreateScalar(&start, ACL_FLOAT), *b = aclCreateScalar(&end, ACL_FLOAT), *c = aclCreateScalar(&step, ACL_FLOAT);
-    tensor out = make_tensor(ACL_FLOAT16, 1, &n, STRIDED), line = make_tensor(ACL_FLOAT, 1, &five, CONTIGUOUS), one = make_tensor(ACL_INT32, 2, square, TRANSPOSED);
+    aclScalar *a = aclCreateScalar(&start, ACL_FLOAT), *b = aclCreateScalar(&end, ACL_FLOAT),
+              *c = aclCreateScalar(&step, ACL_FLOAT);
+    tensor out = make_tensor(ACL_FLOAT16, 1, &n, STRIDED), line = make_tensor(ACL_FLOAT, 1, &five, CONTIGUOUS),
+           one = make_tensor(ACL_INT32, 2, square, TRANSPOSED);
     caller_value values[] = {P(a), P(b), P(c), T(out)};
     must("Arange", values);
     for (int i = 0; i < 36; i++)
@@ -358,7 +364,8 @@ static void chosen_by_index(void **state) {
     for (int t = 0; t < 5; t++)
         for (int k = 0; k < 2; k++) {
             tensor in = make_tensor(types[t], 3, dims, any_layout()), out = make_tensor(types[t], 4, to, any_layout()),
-                   index = make_tensor(index_types[k], 2, where, any_layout()), line = make_tensor(index_types[k], 1, flat, any_layout()),
+                   index = make_tensor(index_types[k], 2, where, any_layout()),
+                   line = make_tensor(index_types[k], 1, flat, any_layout()),
                    source = make_tensor(types[t], 3, taken, any_layout());
             fill(&in);
             for (int i = 0; i < 14; i++) {
@@ -447,9 +454,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permutations),   cmocka_unit_test(slices), cmocka_unit_test(repeats),
-        cmocka_unit_test(flips_and_rolls), cmocka_unit_test(pads),   cmocka_unit_test(joins_and_splits),
-        cmocka_unit_test(triangles),      cmocka_unit_test(sequences), cmocka_unit_test(chosen_by_index),
+        cmocka_unit_test(permutations),      cmocka_unit_test(slices),    cmocka_unit_test(repeats),
+        cmocka_unit_test(flips_and_rolls),   cmocka_unit_test(pads),      cmocka_unit_test(joins_and_splits),
+        cmocka_unit_test(triangles),         cmocka_unit_test(sequences), cmocka_unit_test(chosen_by_index),
         cmocka_unit_test(gathers_and_fills),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

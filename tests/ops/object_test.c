@@ -57,11 +57,24 @@ static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     int64_t dims[] = {2, -1}, huge[] = {INT64_MAX, INT64_MAX, 3}, fine[] = {4, 4}, bad_stride[] = {4, -1},
             long_stride[] = {INT64_MAX / 2, 1}, many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-    static const char *const words[] = {"dimension 1 is -1", "2^62", "stride of dimension 1 is -1", "reaches past",
-                                        "viewDimsNum is 9", "offset is -3", "dataType is 99", "format is 1234",
+    static const char *const words[] = {"dimension 1 is -1",
+                                        "2^62",
+                                        "stride of dimension 1 is -1",
+                                        "reaches past",
+                                        "viewDimsNum is 9",
+                                        "offset is -3",
+                                        "dataType is 99",
+                                        "format is 1234",
                                         "viewDims is NULL"};
-    aclTensor *made[] = {
-        aclCreateTensor(dims, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, NULL, 0, NULL), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    aclTensor *made[] = {aclCreateTensor(dims, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, NULL, 0, NULL),
+                         NULL,
+                         NULL,
+                         NULL,
+                         NULL,
+                         NULL,
+                         NULL,
+                         NULL,
+                         NULL};
     assert_non_null(strstr(sentence(), words[0]));
     int64_t ones[] = {1, 1, 1};
     made[1] = aclCreateTensor(huge, 3, ACL_FLOAT, ones, 0, ACL_FORMAT_ND, NULL, 0, NULL);
@@ -208,7 +221,8 @@ static void addresses_are_checked(void **state) {
     for (int i = 0; i < 4; i++) {
         void *data = i == 0 ? (void *)host : i == 1 ? NULL : i == 2 ? in.data : (char *)in.data + 2;
         aclTensor *bad = aclCreateTensor(i == 2 ? far_dims : dims, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 1, data);
-        aclTensor *to = aclCreateTensor(i == 2 ? far_dims : dims, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 1, out.data);
+        aclTensor *to =
+            aclCreateTensor(i == 2 ? far_dims : dims, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 1, out.data);
         caller_value values[] = {P(bad), P(to)};
         uint64_t size;
         aclOpExecutor *executor;
@@ -234,8 +248,10 @@ static void objects_may_go_before_the_stream_runs(void **state) {
     aclrtStream stream;
     assert_int_equal(aclrtCreateStream(&stream), 0);
     for (int round = 0; round < 200; round++) {
-        aclTensor *a = aclCreateTensor(in.dims, 2, ACL_FLOAT, in.strides, in.offset, ACL_FORMAT_ND, &in.storage, 1, in.data);
-        aclTensor *b = aclCreateTensor(out.dims, 2, ACL_FLOAT, out.strides, out.offset, ACL_FORMAT_ND, &out.storage, 1, out.data);
+        aclTensor *a =
+            aclCreateTensor(in.dims, 2, ACL_FLOAT, in.strides, in.offset, ACL_FORMAT_ND, &in.storage, 1, in.data);
+        aclTensor *b =
+            aclCreateTensor(out.dims, 2, ACL_FLOAT, out.strides, out.offset, ACL_FORMAT_ND, &out.storage, 1, out.data);
         float factor = 2;
         aclScalar *s = aclCreateScalar(&factor, ACL_FLOAT);
         caller_value values[] = {P(a), P(s), P(b)};

@@ -1,5 +1,6 @@
 /*
- * ops_test.h - for tests of operators: tensors of any type and layout filled with doubles, and calls by the operator's name.
+ * ops_test.h - for tests of operators: tensors of any type and layout filled with doubles, and calls by the operator's
+ * name.
  */
 #ifndef DOPPEL_TESTS_OPS_TEST_H
 #define DOPPEL_TESTS_OPS_TEST_H
@@ -25,7 +26,8 @@ typedef struct caller {
     aclnnStatus (*prepare)(const caller_value *values, uint64_t *size, aclOpExecutor **executor);
     aclnnStatus (*run)(void *workspace, uint64_t size, aclOpExecutor *executor, aclrtStream stream);
     const char *family, *types, *mapping;
-    const char *params; /* "T:self,S:alpha," with T tensor, S scalar, I integer, R real, D element type, X text; lists end in l */
+    const char *params; /* "T:self,S:alpha," with T tensor, S scalar, I integer, R real, D element type, X text; lists
+                           end in l */
 } caller;
 
 const caller *find_caller(const char *name); /* fails the test when there is none */
@@ -63,9 +65,13 @@ double random_between(double low, double high);
 void test_begin(void); /* aclInit, device 0 */
 void test_end(void);
 
-#define T(t) {.pointer = (t).handle}
-#define P(p) {.pointer = (p)}
-#define I(i) {.integer = (i)}
-#define R(r) {.real = (r)}
+#define T(t)                                                                                                           \
+    { .pointer = (t).handle }
+#define P(p)                                                                                                           \
+    { .pointer = (p) }
+#define I(i)                                                                                                           \
+    { .integer = (i) }
+#define R(r)                                                                                                           \
+    { .real = (r) }
 
 #endif

@@ -107,8 +107,8 @@ static dp_status check_result_type(const row *r, int result, const dp_arg *out) 
     int c = category(out->as.tensor->element);
     if (r->class == SAME || r->class == PRED || c >= result)
         return DP_OK;
-    return dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but the results are %s, which it cannot hold", out->name,
-                   dp_element_name(out->as.tensor->element), names[result]);
+    return dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but the results are %s, which it cannot hold",
+                   out->name, dp_element_name(out->as.tensor->element), names[result]);
 }
 
 static bool is_number(const dp_arg *arg) {
@@ -153,7 +153,8 @@ static dp_status check_output(const dp_operator_call *call, const row *r) {
     }
     for (int d = 0; d < out->rank; d++)
         if (out->dims[d] > 1 && out->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: stride of dimension %d is 0, but every written element must have its own place",
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s: stride of dimension %d is 0, but every written element must have its own place",
                            call->out[0].name, d);
     if (!n)
         return DP_OK;
@@ -294,8 +295,9 @@ static const void *fetch(const job *j, int k, int64_t index, size_t n, tile *to,
         return to;
     const char *data = dp_plan_data(j->plan, in->slot);
     size_t width = dp_element_bytes(in->element);
-    const void *from = in->flat ? data + (size_t)index * width
-                                : dp_loop_gather(&s->loop, s->view[k], data, width, index, n, in->is_compute_type ? to : raw);
+    const void *from =
+        in->flat ? data + (size_t)index * width
+                 : dp_loop_gather(&s->loop, s->view[k], data, width, index, n, in->is_compute_type ? to : raw);
     if (in->is_compute_type)
         return from;
     in->load(to, from, n);
@@ -380,9 +382,8 @@ static dp_status run_raw(dp_plan *plan) {
 #define EXPORT(function, kind, n_operands, n_params)                                                                   \
     static const row row_##function = {DP_ELEMENTWISE_##function, kind, n_operands, n_params};                         \
     extern const dp_function dp_elementwise_##function;                                                                \
-    const dp_function dp_elementwise_##function = {                                                                    \
-        #function, dp_elementwise_prepare, &row_##function,                                                            \
-        DP_ELEMENTWISE_##function == DP_ELEMENTWISE_clamp ? 6u : 0u, 0};
+    const dp_function dp_elementwise_##function = {#function, dp_elementwise_prepare, &row_##function,                 \
+                                                   DP_ELEMENTWISE_##function == DP_ELEMENTWISE_clamp ? 6u : 0u, 0};
 #define FNI(name, class, operands, params, real, integer) EXPORT(name, class, operands, params)
 #define FN(name, class, operands, params, real) EXPORT(name, class, operands, params)
 #define FNM(name, class, operands, params, via, pre, post) EXPORT(name, class, operands, params)

@@ -1,12 +1,13 @@
 /*
  * elementwise.h - the engine of element by element functions: any strides, broadcasting, type promotion.
  *
- * A mapping's arguments are the function's operands (tensors, scalars or numbers, broadcast together), then its parameters
- * (numbers). The one output must have the broadcast shape. Functions exported: dp_elementwise_<row of functions.def>.
+ * A mapping's arguments are the function's operands (tensors, scalars or numbers, broadcast together), then its
+ * parameters (numbers). The one output must have the broadcast shape. Functions exported: dp_elementwise_<row of
+ * functions.def>.
  *
  * Results have the promoted type of the operands (a scalar counts only if it is of a higher category: bool < integer <
- * float); they are written to the output converted, if its category is not lower. Halves are computed in float and rounded
- * once; integers in int64, wrapping.
+ * float); they are written to the output converted, if its category is not lower. Halves are computed in float and
+ * rounded once; integers in int64, wrapping.
  */
 #ifndef DOPPEL_OPS_ELEMENTWISE_H
 #define DOPPEL_OPS_ELEMENTWISE_H

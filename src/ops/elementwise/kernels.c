@@ -13,8 +13,8 @@ typedef float f32;
 typedef double f64;
 typedef int64_t i64;
 
-#define T_ONE(name, x) _Generic((x), float: name##f, default: name)(x)
-#define T_TWO(name, x, y) _Generic((x), float: name##f, default: name)(x, y)
+#define T_ONE(name, x) _Generic((x), float : name##f, default : name)(x)
+#define T_TWO(name, x, y) _Generic((x), float : name##f, default : name)(x, y)
 #define T_ABS(x) T_ONE(fabs, x)
 #define T_FLOOR(x) T_ONE(floor, x)
 #define T_CEIL(x) T_ONE(ceil, x)
@@ -63,8 +63,12 @@ static inline f32 small_tanh_f32(f32 x) {
     static inline T logit_clip_##T(T x, T eps) {                                                                       \
         return eps < 0 || x != x ? x : clip_##T(x, eps, 1 - eps);                                                      \
     }                                                                                                                  \
-    static inline T clip_low_##T(T x) { return x < 0 ? 0 : x; }                                                        \
-    static inline T clip_pair_##T(T x, T y) { return x > y ? x : y; }                                                  \
+    static inline T clip_low_##T(T x) {                                                                                \
+        return x < 0 ? 0 : x;                                                                                          \
+    }                                                                                                                  \
+    static inline T clip_pair_##T(T x, T y) {                                                                          \
+        return x > y ? x : y;                                                                                          \
+    }                                                                                                                  \
     /* as Python's //: the remainder decides, so that no quotient is rounded up to the next integer */                 \
     static inline T floor_div_##T(T a, T b) {                                                                          \
         if (b == 0)                                                                                                    \
@@ -84,12 +88,12 @@ static inline f32 small_tanh_f32(f32 x) {
 HELPERS(f32)
 /* The double loops use the library's functions where float ones need series. */
 HELPERS(f64)
-#define BY_TYPE(name, x) _Generic((x), float: name##_f32, default: name##_f64)
-#define small_expm1(x) _Generic((x), float: small_expm1_f32, default: expm1)(x)
-#define small_tanh(x) _Generic((x), float: small_tanh_f32, default: tanh)(x)
+#define BY_TYPE(name, x) _Generic((x), float : name##_f32, default : name##_f64)
+#define small_expm1(x) _Generic((x), float : small_expm1_f32, default : expm1)(x)
+#define small_tanh(x) _Generic((x), float : small_tanh_f32, default : tanh)(x)
 #define clip(x, low, high) BY_TYPE(clip, x)(x, low, high)
 #define logit_clip(x, eps) BY_TYPE(logit_clip, x)(x, eps)
-#define clip_low(x) _Generic((x), float: clip_low_f32, double: clip_low_f64, default: clip_low_i64)(x)
+#define clip_low(x) _Generic((x), float : clip_low_f32, double : clip_low_f64, default : clip_low_i64)(x)
 #define clip_pair(x, y) BY_TYPE(clip_pair, x)(x, y)
 #define floor_div(x, y) BY_TYPE(floor_div, x)(x, y)
 #define remainder_of(x, y) BY_TYPE(remainder_of, x)(x, y)
@@ -193,8 +197,8 @@ static inline i64 param_i64(f64 x) {
 #include "ops/elementwise/functions.def"
 
 /*
- * sin and cos of floats: reduced by multiples of pi/2 in double, where products with |k| < 2^20 lose nothing that a float
- * sees, then Taylor series on [-pi/4, pi/4]. Tiles with larger arguments go through the library.
+ * sin and cos of floats: reduced by multiples of pi/2 in double, where products with |k| < 2^20 lose nothing that a
+ * float sees, then Taylor series on [-pi/4, pi/4]. Tiles with larger arguments go through the library.
  */
 #define REDUCED_MAX 1.0e6f
 static inline f32 sine_quarter(f32 x, int shift) {
@@ -204,8 +208,7 @@ static inline f32 sine_quarter(f32 x, int shift) {
     int q = (int)k + shift;
     f64 s = r * r;
     f64 sine = r + r * s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880))));
-    f64 cosine =
-        1 + s * (-0.5 + s * (1.0 / 24 + s * (-1.0 / 720 + s * (1.0 / 40320 - s * (1.0 / 3628800)))));
+    f64 cosine = 1 + s * (-0.5 + s * (1.0 / 24 + s * (-1.0 / 720 + s * (1.0 / 40320 - s * (1.0 / 3628800)))));
     f64 value = q & 1 ? cosine : sine;
     return (f32)(q & 2 ? -value : value);
 }
@@ -222,8 +225,7 @@ static bool all_small(const f32 *a, size_t n) {
         f32 *d = dst;                                                                                                  \
         const f32 *a = in_a;                                                                                           \
         if (all_small(a, n)) {                                                                                         \
-            DP_IVDEP for (size_t i = 0; i < n; i++)                                                                    \
-                d[i] = sine_quarter(a[i], shift);                                                                      \
+            DP_IVDEP for (size_t i = 0; i < n; i++) d[i] = sine_quarter(a[i], shift);                                  \
         } else {                                                                                                       \
             for (size_t i = 0; i < n; i++)                                                                             \
                 d[i] = name##f(a[i]);                                                                                  \
@@ -286,7 +288,7 @@ CONVERT(bool, i64, uint8_t, i64, x != 0)
 #define CONVERT_SAME(name, bytes)                                                                                      \
     static void name##_from_##name(void *dst, const void *src, size_t n) {                                             \
         if (dst != src)                                                                                                \
-            memcpy(dst, src, n * bytes);                                                                               \
+            memcpy(dst, src, n *bytes);                                                                                \
     }
 CONVERT_SAME(f32, 4)
 CONVERT_SAME(f64, 8)

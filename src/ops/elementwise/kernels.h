@@ -31,7 +31,7 @@ typedef void (*dp_convert_fn)(void *dst, const void *src, size_t n);
 
 typedef struct dp_elementwise_table {
     dp_elementwise_fn run[DP_ELEMENTWISE_COUNT][DP_COMPUTE_COUNT]; /* NULL: not offered */
-    dp_convert_fn load[DP_EL_COUNT][DP_COMPUTE_COUNT];              /* NULL for complex and 4-bit types */
+    dp_convert_fn load[DP_EL_COUNT][DP_COMPUTE_COUNT];             /* NULL for complex and 4-bit types */
     /* Floats to integers are cut towards zero and wrap or saturate; integers wrap; bool is "not 0". */
     dp_convert_fn store[DP_EL_COUNT][DP_COMPUTE_COUNT];
 } dp_elementwise_table;

@@ -47,8 +47,8 @@ static void sequence_range(void *context, size_t begin, size_t end) {
             else if (s->integral)
                 value.integer[i] = (int64_t)((uint64_t)s->first_integer + (uint64_t)k * (uint64_t)s->step_integer);
             else /* both ends of linspace are exact */
-                value.real[i] = 2 * k < s->count ? s->start + (double)k * s->step
-                                                 : s->last - (double)(s->count - 1 - k) * s->step;
+                value.real[i] =
+                    2 * k < s->count ? s->start + (double)k * s->step : s->last - (double)(s->count - 1 - k) * s->step;
         }
         s->store(raw, &value, n);
         dp_loop_scatter(&s->loop, 0, dp_plan_data(j->plan, s->slot), width, (int64_t)at, n, raw);
@@ -88,12 +88,15 @@ static bool is_integral(const dp_arg *arg) {
 }
 
 static dp_status arange(const dp_operator_call *call, dp_plan **out_plan) {
-    double start = dp_arg_real(&call->in[0], 0), end = dp_arg_real(&call->in[1], 0), step = dp_arg_real(&call->in[2], 1);
+    double start = dp_arg_real(&call->in[0], 0), end = dp_arg_real(&call->in[1], 0),
+           step = dp_arg_real(&call->in[2], 1);
     if (step == 0 || step != step || (step > 0 ? !(end >= start) : !(end <= start)))
-        return dp_fail(DP_ERR_ARGUMENT, "%s is %g, which does not lead from %g to %g", call->in[2].name, step, start, end);
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %g, which does not lead from %g to %g", call->in[2].name, step, start,
+                       end);
     double count = ceil((end - start) / step);
     int64_t dims[1] = {count < 0x1p60 ? (int64_t)count : INT64_MAX};
-    dp_status status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 1, "ceil((end - start) / step)");
+    dp_status status =
+        dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 1, "ceil((end - start) / step)");
     if (status != DP_OK)
         return status;
     sequence s = {.integral = is_integral(&call->in[0]) && is_integral(&call->in[1]) && is_integral(&call->in[2]),
@@ -111,7 +114,8 @@ static dp_status linspace(const dp_operator_call *call, dp_plan **out_plan) {
     if (status != DP_OK)
         return status;
     double start = dp_arg_real(&call->in[0], 0), end = dp_arg_real(&call->in[1], 0);
-    sequence s = {.start = start, .last = end, .step = steps > 1 ? (end - start) / (double)(steps - 1) : 0, .count = steps};
+    sequence s = {
+        .start = start, .last = end, .step = steps > 1 ? (end - start) / (double)(steps - 1) : 0, .count = steps};
     if (steps == 1)
         s.count = INT64_MAX; /* the start, not the end */
     return sequence_plan(call, &s, out_plan);
@@ -171,10 +175,12 @@ static dp_status triangle_plan(const dp_operator_call *call, bool upper, dp_plan
     const dp_tensor *self = call->in[0].as.tensor, *out = call->out[0].as.tensor;
     dp_status status = dp_element_expect(&call->in[0], call->op->elements);
     if (status == DP_OK && self->rank < 2)
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have at least 2", call->in[0].name, self->rank);
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have at least 2", call->in[0].name, self->rank);
     if (status == DP_OK && out->element != self->element)
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s, %s", call->out[0].name,
-                         dp_element_name(out->element), call->in[0].name, dp_element_name(self->element));
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s, %s", call->out[0].name,
+                    dp_element_name(out->element), call->in[0].name, dp_element_name(self->element));
     if (status == DP_OK)
         status = dp_shape_expect(out, call->out[0].name, self->dims, self->rank, "the input");
     if (status != DP_OK)

@@ -2,8 +2,8 @@
  * glu.c - gated linear units: the input is cut in two halves along a dim; one gates the other, computed in float.
  *   glu(self, dim) -> out                                   first * sigmoid(second)
  *   swiglu(x, dim) -> out                                   silu(first) * second
- *   geglu(self, dim, approximate, activateLeft) -> out, gelu   gelu of the left (else right) half times the other; approximate
- *                                                           0: the tanh form, as ggml passes it; else erf
+ *   geglu(self, dim, approximate, activateLeft) -> out, gelu   gelu of the left (else right) half times the other;
+ * approximate 0: the tanh form, as ggml passes it; else erf
  */
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
@@ -76,8 +76,8 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     if (status == DP_OK)
         status = dp_element_expect(in, call->op->elements);
     if (status == DP_OK && (!self->rank || self->dims[dim] % 2))
-        status = dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be even to be cut in halves", in->name, dim,
-                         self->rank ? (long long)self->dims[dim] : 0);
+        status = dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be even to be cut in halves", in->name,
+                         dim, self->rank ? (long long)self->dims[dim] : 0);
     if (status != DP_OK)
         return status;
     int64_t dims[DP_TENSOR_DIMS];
@@ -88,7 +88,8 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
             continue;
         status = dp_element_expect(&call->out[k], call->op->elements);
         if (status == DP_OK)
-            status = dp_shape_expect(call->out[k].as.tensor, call->out[k].name, dims, self->rank, "the input with half the dimension");
+            status = dp_shape_expect(call->out[k].as.tensor, call->out[k].name, dims, self->rank,
+                                     "the input with half the dimension");
     }
     if (status != DP_OK)
         return status;

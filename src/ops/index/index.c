@@ -1,7 +1,6 @@
 /*
- * index.c - elements chosen by indices in device memory; negative ones count from the end, others outside fail the stream
- * with a sentence.
- *   select(self, dim, index) -> out          out's dims: self's with dim replaced by index's dims
+ * index.c - elements chosen by indices in device memory; negative ones count from the end, others outside fail the
+ * stream with a sentence. select(self, dim, index) -> out          out's dims: self's with dim replaced by index's dims
  *   gather(self, dim, index) -> out          out[i][j] = self[index[i][j]][j] for dim 0
  *   copy(self, dim, index, source) -> self   self's slice index[k] along dim = source's slice k; later ones win
  *   fill(self, dim, index list, value) -> self
@@ -17,9 +16,9 @@
 enum { GRAIN = 16384, LIST_MAX = 1 << 20 };
 
 typedef struct state {
-    dp_loop slice;     /* select, copy, fill: all dims but dim; views 0 written, 1 read */
-    dp_loop places;    /* index's dims; view 0: index, view 1: where its slice begins in the other tensor */
-    dp_loop elements;  /* gather: views 0 out, 1 index, 2 self without dim */
+    dp_loop slice;        /* select, copy, fill: all dims but dim; views 0 written, 1 read */
+    dp_loop places;       /* index's dims; view 0: index, view 1: where its slice begins in the other tensor */
+    dp_loop elements;     /* gather: views 0 out, 1 index, 2 self without dim */
     int64_t size, stride; /* of the indexed dim */
     int to, from, index;
     dp_convert_fn load, store_fill;
@@ -61,8 +60,9 @@ static dp_status verdict(job *j) {
     int64_t place = atomic_load(&j->bad_place);
     if (place < 0)
         return DP_OK;
-    return dp_fail(DP_ERR_ARGUMENT, "%s: element %lld is %lld, but must be %lld to %lld", j->s->index_name, (long long)place,
-                   (long long)atomic_load(&j->bad_value), (long long)-j->s->size, (long long)j->s->size - 1);
+    return dp_fail(DP_ERR_ARGUMENT, "%s: element %lld is %lld, but must be %lld to %lld", j->s->index_name,
+                   (long long)place, (long long)atomic_load(&j->bad_value), (long long)-j->s->size,
+                   (long long)j->s->size - 1);
 }
 
 static void copy_slice(const job *j, int64_t index, int64_t place, size_t begin, size_t end) {
@@ -125,7 +125,8 @@ static void gather_range(void *context, size_t begin, size_t end) {
     const char *from = dp_plan_data(j->plan, s->from), *indices = dp_plan_data(j->plan, s->index);
     for (size_t i = begin; i < end; i++) {
         int64_t value, index;
-        s->load(&value, indices + dp_loop_offset(&s->elements, 1, (int64_t)i) * (int64_t)dp_element_bytes(index_element), 1);
+        s->load(&value,
+                indices + dp_loop_offset(&s->elements, 1, (int64_t)i) * (int64_t)dp_element_bytes(index_element), 1);
         if (resolve(j, (int64_t)i, value, &index))
             memcpy(to + dp_loop_offset(&s->elements, 0, (int64_t)i) * (int64_t)width,
                    from + (dp_loop_offset(&s->elements, 2, (int64_t)i) + index * s->stride) * (int64_t)width, width);
@@ -174,7 +175,8 @@ static dp_status check_pair(const dp_operator_call *call, const dp_arg *in, cons
     for (int d = 0; d < out->as.tensor->rank && status == DP_OK; d++)
         if (out->as.tensor->dims[d] > 1 && out->as.tensor->strides[d] == 0)
             status = dp_fail(DP_ERR_ARGUMENT,
-                             "%s: stride of dimension %d is 0, but every written element must have its own place", out->name, d);
+                             "%s: stride of dimension %d is 0, but every written element must have its own place",
+                             out->name, d);
     return status;
 }
 
@@ -262,12 +264,12 @@ static dp_status gather(const dp_operator_call *call, dp_plan **out_plan) {
     if (status == DP_OK)
         status = check_pair(call, in, out);
     if (status == DP_OK && at->rank != self->rank)
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have those of %s: %d", index->name, at->rank, in->name,
-                         self->rank);
+        status = dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have those of %s: %d", index->name, at->rank,
+                         in->name, self->rank);
     for (int d = 0; status == DP_OK && d < self->rank; d++)
         if (d != dim && at->dims[d] > self->dims[d])
-            status = dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be at most that of %s: %lld", index->name, d,
-                             (long long)at->dims[d], in->name, (long long)self->dims[d]);
+            status = dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be at most that of %s: %lld",
+                             index->name, d, (long long)at->dims[d], in->name, (long long)self->dims[d]);
     if (status == DP_OK)
         status = dp_shape_expect(out->as.tensor, out->name, at->dims, at->rank, "the index");
     if (status != DP_OK)
@@ -302,13 +304,14 @@ static dp_status copy(const dp_operator_call *call, dp_plan **out_plan) {
     if (status == DP_OK)
         status = check_pair(call, source, &call->out[0]);
     if (status == DP_OK && (at->rank > 1 || !self->rank))
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have at most 1, and %s at least 1", index->name, at->rank,
-                         in->name);
+        status = dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have at most 1, and %s at least 1",
+                         index->name, at->rank, in->name);
     if (status != DP_OK)
         return status;
     memcpy(dims, self->dims, sizeof dims);
     dims[dim] = dp_tensor_count(at);
-    status = dp_shape_expect(from, source->name, dims, self->rank, "the input with the number of indices in the dimension");
+    status =
+        dp_shape_expect(from, source->name, dims, self->rank, "the input with the number of indices in the dimension");
     if (status != DP_OK)
         return status;
     state *s;
@@ -340,7 +343,8 @@ static dp_status fill(const dp_operator_call *call, dp_plan **out_plan) {
     if (status == DP_OK)
         status = check_pair(call, in, out);
     if (status == DP_OK && (!self->rank || list->count > LIST_MAX))
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries and %s %d dimensions, but must have at most 2^20 and at least 1",
+        status = dp_fail(DP_ERR_ARGUMENT,
+                         "%s has %lld entries and %s %d dimensions, but must have at most 2^20 and at least 1",
                          list->name, (long long)list->count, in->name, self->rank);
     if (status == DP_OK)
         status = dp_shape_expect(out->as.tensor, out->name, self->dims, self->rank, "the input");
@@ -357,8 +361,8 @@ static dp_status fill(const dp_operator_call *call, dp_plan **out_plan) {
         if (s->list[i] < 0 || s->list[i] >= s->size) {
             int64_t size = s->size;
             dp_plan_free(*out_plan);
-            return dp_fail(DP_ERR_ARGUMENT, "%s[%lld] is %lld, but must be %lld to %lld", list->name, (long long)i, (long long)v,
-                           (long long)-size, (long long)size - 1);
+            return dp_fail(DP_ERR_ARGUMENT, "%s[%lld] is %lld, but must be %lld to %lld", list->name, (long long)i,
+                           (long long)v, (long long)-size, (long long)size - 1);
         }
     }
     const dp_scalar *value = call->in[3].as.scalar;

@@ -12,7 +12,8 @@ static dp_status check_written(const dp_arg *out) {
     const dp_tensor *t = out->as.tensor;
     for (int d = 0; d < t->rank; d++)
         if (t->dims[d] > 1 && t->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: stride of dimension %d is 0, but every written element must have its own place",
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s: stride of dimension %d is 0, but every written element must have its own place",
                            out->name, d);
     return DP_OK;
 }
@@ -101,16 +102,16 @@ static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_tensor *self = in->as.tensor;
     int64_t dims[DP_TENSOR_DIMS];
     if (times->count < self->rank || times->count > DP_TENSOR_DIMS)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries, but must have %d to %d", times->name, (long long)times->count,
-                       self->rank, DP_TENSOR_DIMS);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries, but must have %d to %d", times->name,
+                       (long long)times->count, self->rank, DP_TENSOR_DIMS);
     int rank = (int)times->count, shift = rank - self->rank;
     int64_t loop_dims[2 * DP_TENSOR_DIMS], to[2 * DP_TENSOR_DIMS], from[2 * DP_TENSOR_DIMS];
     int n = 0;
     for (int d = 0; d < rank; d++) {
         int64_t size = d < shift ? 1 : self->dims[d - shift], count = times->as.integers[d];
         if (count < 0 || (size && count > ((int64_t)1 << 62) / size))
-            return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be at least 0 and make no more than 2^62", times->name, d,
-                           (long long)count);
+            return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be at least 0 and make no more than 2^62",
+                           times->name, d, (long long)count);
         dims[d] = size * count;
     }
     dp_status status = check_pair(call, in, out);
@@ -143,7 +144,8 @@ static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
 static dp_status repeat_interleave(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = &call->in[0], *out = &call->out[0];
     const dp_tensor *self = in->as.tensor;
-    int64_t times = dp_arg_integer(&call->in[1], 1), dims[DP_TENSOR_DIMS + 1], to[DP_TENSOR_DIMS + 1], from[DP_TENSOR_DIMS + 1];
+    int64_t times = dp_arg_integer(&call->in[1], 1), dims[DP_TENSOR_DIMS + 1], to[DP_TENSOR_DIMS + 1],
+            from[DP_TENSOR_DIMS + 1];
     int dim;
     dp_status status = dp_dim_check(dp_arg_integer(&call->in[2], 0), self, call->in[2].name, &dim);
     if (status == DP_OK && (self->rank == 0 || self->rank == DP_TENSOR_DIMS))
@@ -157,7 +159,8 @@ static dp_status repeat_interleave(const dp_operator_call *call, dp_plan **out_p
     int64_t expected[DP_TENSOR_DIMS];
     memcpy(expected, self->dims, sizeof expected);
     if (__builtin_mul_overflow(expected[dim], times, &expected[dim]))
-        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, which makes too many elements", call->in[1].name, (long long)times);
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, which makes too many elements", call->in[1].name,
+                       (long long)times);
     status = dp_shape_expect(out->as.tensor, out->name, expected, self->rank, "the repeated input");
     if (status != DP_OK)
         return status;
@@ -208,8 +211,8 @@ typedef struct ranges {
 } ranges;
 
 /* All combinations of the dims' ranges. Pieces that are filled get `fill`. */
-static dp_status combine(const dp_operator_call *call, const dp_tensor *self, int rank, const ranges *of, const uint8_t *fill,
-                         dp_plan **out_plan) {
+static dp_status combine(const dp_operator_call *call, const dp_tensor *self, int rank, const ranges *of,
+                         const uint8_t *fill, dp_plan **out_plan) {
     const dp_arg *in = &call->in[0], *out = &call->out[0];
     int total = 1;
     for (int d = 0; d < rank; d++)
@@ -228,8 +231,8 @@ static dp_status combine(const dp_operator_call *call, const dp_tensor *self, in
             from_offset += r->from * self->strides[d];
             filled |= r->fill;
         }
-        dp_piece *p = dp_pieces_add(*out_plan, dims, rank, out, out->as.tensor->strides, to_offset, filled ? NULL : in, from,
-                                    from_offset);
+        dp_piece *p = dp_pieces_add(*out_plan, dims, rank, out, out->as.tensor->strides, to_offset, filled ? NULL : in,
+                                    from, from_offset);
         if (filled)
             memcpy(p->fill, fill, sizeof p->fill);
     }
@@ -248,8 +251,8 @@ static dp_status roll(const dp_operator_call *call, dp_plan **out_plan) {
         return status;
     bool whole = list->kind == DP_ARG_ABSENT || list->count == 0;
     if (whole && self->rank != 1)
-        return dp_fail(DP_ERR_UNSUPPORTED, "%s is empty, which Doppel does for tensors of one dimension only: name dimensions",
-                       list->name);
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "%s is empty, which Doppel does for tensors of one dimension only: name dimensions", list->name);
     if (shifts->count != (whole ? 1 : list->count))
         return dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries, but must have as many as %s", shifts->name,
                        (long long)shifts->count, list->name);
@@ -278,8 +281,8 @@ static dp_status pad(const dp_operator_call *call, padding how, const uint8_t *f
     const dp_arg *in = &call->in[0], *out = &call->out[0], *list = &call->in[1];
     const dp_tensor *self = in->as.tensor;
     if (list->count % 2 || list->count / 2 > self->rank)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries, but must have two for each of up to %d dimensions", list->name,
-                       (long long)list->count, self->rank);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld entries, but must have two for each of up to %d dimensions",
+                       list->name, (long long)list->count, self->rank);
     int64_t dims[DP_TENSOR_DIMS];
     ranges of[DP_TENSOR_DIMS];
     for (int d = 0; d < self->rank; d++) {
@@ -292,11 +295,12 @@ static dp_status pad(const dp_operator_call *call, padding how, const uint8_t *f
         int64_t limit = how == REFLECT ? size - 1 : (int64_t)1 << 40;
         if (before > limit || after > limit || before < -((int64_t)1 << 40) || after < -((int64_t)1 << 40) ||
             (how == REPLICATE && size == 0 && (before > 0 || after > 0)))
-            return dp_fail(DP_ERR_ARGUMENT, "%s pads dimension %d (%lld) by %lld and %lld, but may by at most %lld", list->name, d,
-                           (long long)size, (long long)before, (long long)after, (long long)limit);
+            return dp_fail(DP_ERR_ARGUMENT, "%s pads dimension %d (%lld) by %lld and %lld, but may by at most %lld",
+                           list->name, d, (long long)size, (long long)before, (long long)after, (long long)limit);
         dims[d] = size + before + after;
         if (dims[d] < 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s cuts dimension %d (%lld) by more than there is", list->name, d, (long long)size);
+            return dp_fail(DP_ERR_ARGUMENT, "%s cuts dimension %d (%lld) by more than there is", list->name, d,
+                           (long long)size);
         int64_t skip = before < 0 ? -before : 0, lead = before > 0 ? before : 0, tail = after > 0 ? after : 0;
         int64_t middle = dims[d] - lead - tail;
         int64_t lead_from = how == REFLECT ? lead : 0, tail_from = how == REFLECT ? size - 2 : size - 1;
@@ -358,8 +362,8 @@ static dp_arg element_of(const dp_arg *list, int64_t i) {
 static dp_status check_count(const dp_arg *list) {
     return list->count >= 1 && list->count <= PIECES_MAX
                ? DP_OK
-               : dp_fail(DP_ERR_ARGUMENT, "%s has %lld tensors, but must have 1 to %d", list->name, (long long)list->count,
-                         PIECES_MAX);
+               : dp_fail(DP_ERR_ARGUMENT, "%s has %lld tensors, but must have 1 to %d", list->name,
+                         (long long)list->count, PIECES_MAX);
 }
 
 /* cat(tensors, dim) -> out; one-dimensional empty tensors are skipped */

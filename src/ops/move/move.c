@@ -23,10 +23,12 @@ static void run_range(void *context, size_t begin, size_t end) {
     if (p->from < 0)
         for (size_t i = 0; i < DP_TILE; i++)
             memcpy(buffer.bytes + i * width, p->fill, width);
-    const char *from = p->from < 0 ? NULL : (const char *)dp_plan_data(j->plan, p->from) + p->from_offset * (int64_t)width;
+    const char *from =
+        p->from < 0 ? NULL : (const char *)dp_plan_data(j->plan, p->from) + p->from_offset * (int64_t)width;
     for (size_t at = begin, n; at < end; at += n) {
         n = end - at < DP_TILE ? end - at : DP_TILE;
-        const void *raw = from ? dp_loop_gather(&p->loop, 1, from, width, (int64_t)at, n, &buffer) : (const void *)&buffer;
+        const void *raw =
+            from ? dp_loop_gather(&p->loop, 1, from, width, (int64_t)at, n, &buffer) : (const void *)&buffer;
         dp_loop_scatter(&p->loop, 0, to, width, (int64_t)at, n, raw);
     }
 }

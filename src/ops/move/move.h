@@ -1,5 +1,6 @@
 /*
- * move.h - operators that put elements elsewhere without looking at them: each is a list of copies from a view to a view.
+ * move.h - operators that put elements elsewhere without looking at them: each is a list of copies from a view to a
+ * view.
  */
 #ifndef DOPPEL_OPS_MOVE_MOVE_H
 #define DOPPEL_OPS_MOVE_MOVE_H

@@ -28,7 +28,8 @@ static float *buffer_at(float *buffers, size_t n, int index) {
     return buffers + n * (size_t)index;
 }
 
-static void store_statistics(dp_plan *plan, const dp_lines *lines, const state *s, int64_t line, double mean, double rstd) {
+static void store_statistics(dp_plan *plan, const dp_lines *lines, const state *s, int64_t line, double mean,
+                             double rstd) {
     if (s->mean >= 0)
         dp_lines_store_one(lines, plan, s->mean, line, (float)mean);
     if (s->rstd >= 0)
@@ -84,8 +85,10 @@ static void normalise_groups(dp_plan *plan, const dp_lines *lines, size_t begin,
         double rstd = 1 / sqrt(t->squares(x, n, mean) / (double)n + s->eps);
         float *place = dp_lines_place(lines, plan, s->out, line), *y = place ? place : buffer_at(buffers, n, 1);
         for (int64_t c = 0; c < s->channels_per_group; c++) {
-            double gamma = s->gamma_slot < 0 ? 1 : read_one(plan, s->gamma_slot, s->gamma_element, (first + c) * s->gamma_stride);
-            double beta = s->beta_slot < 0 ? 0 : read_one(plan, s->beta_slot, s->beta_element, (first + c) * s->beta_stride);
+            double gamma =
+                s->gamma_slot < 0 ? 1 : read_one(plan, s->gamma_slot, s->gamma_element, (first + c) * s->gamma_stride);
+            double beta =
+                s->beta_slot < 0 ? 0 : read_one(plan, s->beta_slot, s->beta_element, (first + c) * s->beta_stride);
             size_t at = (size_t)c * spatial;
             t->multiply_add(y + at, x + at, spatial, (float)(rstd * gamma), (float)(beta - mean * rstd * gamma));
         }
@@ -139,7 +142,8 @@ static dp_status add_statistic(state *s, const dp_arg *out, const dp_tensor *x, 
 }
 
 /* gamma and beta: the trailing dims of x. */
-static dp_status add_weight(state *s, const dp_arg *arg, const dp_tensor *x, int outer_rank, const bool *in_line, int *view) {
+static dp_status add_weight(state *s, const dp_arg *arg, const dp_tensor *x, int outer_rank, const bool *in_line,
+                            int *view) {
     int64_t strides[DP_TENSOR_DIMS] = {0};
     dp_status status = dp_shape_expect(arg->as.tensor, arg->name, x->dims + outer_rank, x->rank - outer_rank,
                                        "the normalized dimensions");
@@ -166,17 +170,18 @@ static dp_status outer_rank_of(const dp_operator_call *call, kind k, const dp_ar
     } else {
         const dp_arg *shape = &call->in[1];
         if (shape->count < 1 || shape->count > x->rank)
-            return dp_fail(DP_ERR_ARGUMENT, "%s has %lld sizes, but must have 1 to %d", shape->name, (long long)shape->count,
-                           x->rank);
+            return dp_fail(DP_ERR_ARGUMENT, "%s has %lld sizes, but must have 1 to %d", shape->name,
+                           (long long)shape->count, x->rank);
         inner = (int)shape->count;
         for (int d = 0; d < inner; d++)
             if (shape->as.integers[d] != x->dims[x->rank - inner + d])
-                return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be %lld, the last dimensions of %s", shape->name, d,
-                               (long long)shape->as.integers[d], (long long)x->dims[x->rank - inner + d], call->in[0].name);
+                return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be %lld, the last dimensions of %s",
+                               shape->name, d, (long long)shape->as.integers[d],
+                               (long long)x->dims[x->rank - inner + d], call->in[0].name);
     }
     if (inner < 1 || inner > x->rank)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s", gamma->name, inner,
-                       x->rank, call->in[0].name);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s", gamma->name,
+                       inner, x->rank, call->in[0].name);
     *out_rank = x->rank - inner;
     return DP_OK;
 }
@@ -228,8 +233,8 @@ static dp_status build_groups(const dp_operator_call *call, state *s) {
     for (int i = 0; i < 4; i++) {
         number[i] = dp_arg_integer(&call->in[3 + i], 0);
         if (number[i] < (i == 3) || number[i] > (int64_t)1 << 40)
-            return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be the size of the input it stands for", call->in[3 + i].name,
-                           (long long)number[i]);
+            return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be the size of the input it stands for",
+                           call->in[3 + i].name, (long long)number[i]);
     }
     int64_t total;
     if (__builtin_mul_overflow(number[0], number[1], &total) || __builtin_mul_overflow(total, number[2], &total) ||
@@ -247,8 +252,8 @@ static dp_status build_groups(const dp_operator_call *call, state *s) {
     s->groups = number[3];
     s->channels_per_group = number[1] / number[3];
     s->spatial = number[2];
-    int64_t length = s->channels_per_group * s->spatial, dims[2] = {number[0] * s->groups, length}, strides[2] = {length, 1},
-            one[2] = {1, 0};
+    int64_t length = s->channels_per_group * s->spatial, dims[2] = {number[0] * s->groups, length},
+            strides[2] = {length, 1}, one[2] = {1, 0};
     const bool in_line[2] = {false, true};
     dp_lines_begin(&s->lines, dims, 2, in_line);
     s->out = dp_lines_add(&s->lines, &call->out[0], strides, in_line, 2);
@@ -264,7 +269,8 @@ static dp_status build_groups(const dp_operator_call *call, state *s) {
     }
     dp_lines_end(&s->lines);
     status = take_channels(&call->in[1], number[1], &s->gamma_slot, &s->gamma_element, &s->gamma_stride);
-    return status == DP_OK ? take_channels(&call->in[2], number[1], &s->beta_slot, &s->beta_element, &s->beta_stride) : status;
+    return status == DP_OK ? take_channels(&call->in[2], number[1], &s->beta_slot, &s->beta_element, &s->beta_stride)
+                           : status;
 }
 
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
@@ -272,7 +278,15 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     dp_status status = check_types(call);
     if (status != DP_OK)
         return status;
-    state s = {.kind = k, .x2 = -1, .gamma = -1, .beta = -1, .mean = -1, .rstd = -1, .sum = -1, .gamma_slot = -1, .beta_slot = -1};
+    state s = {.kind = k,
+               .x2 = -1,
+               .gamma = -1,
+               .beta = -1,
+               .mean = -1,
+               .rstd = -1,
+               .sum = -1,
+               .gamma_slot = -1,
+               .beta_slot = -1};
     s.eps = dp_arg_real(&call->in[call->n_in - 1], 0);
     status = k == GROUP ? build_groups(call, &s) : build(call, &s);
     if (status != DP_OK)

@@ -41,7 +41,7 @@ typedef int64_t acc_i64;
 
 ALL(sum, v + x, (i64)((uint64_t)v + (uint64_t)x))
 REALS(nansum, x == x ? v + x : v)
-ALL(prod, v * x, (i64)((uint64_t)v * (uint64_t)x))
+ALL(prod, v *x, (i64)((uint64_t)v *(uint64_t)x))
 ALL(max, x <= v || v != v ? v : x, x > v ? x : v)
 ALL(min, x >= v || v != v ? v : x, x < v ? x : v)
 ALL(any, x != 0 ? 1 : v, x != 0 ? 1 : v)
@@ -59,11 +59,9 @@ static void exp_sum_f32(dp_lanes *lanes, const void *tile, const dp_reduce_step 
     f32 u[DP_TILE];
     const dp_math *math = dp_math_current();
     for (size_t r = 0; r < step->rows; r++, row += step->lanes) {
-        DP_IVDEP for (size_t i = 0; i < step->lanes; i++)
-            u[i] = (f32)(row[i] - lanes->aux[i]);
+        DP_IVDEP for (size_t i = 0; i < step->lanes; i++) u[i] = (f32)(row[i] - lanes->aux[i]);
         math->unary[DP_MATH_EXP][DP_F32](u, u, step->lanes);
-        DP_IVDEP for (size_t i = 0; i < step->lanes; i++)
-            lanes->value[i].real += u[i];
+        DP_IVDEP for (size_t i = 0; i < step->lanes; i++) lanes->value[i].real += u[i];
     }
 }
 

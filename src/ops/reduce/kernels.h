@@ -1,6 +1,6 @@
 /*
- * kernels.h - accumulation over lanes. A tile is rows x lanes of the compute type; lane i of the accumulators takes element i
- * of every row. A long row is cut into such tiles, so both directions of reduction use the same loops.
+ * kernels.h - accumulation over lanes. A tile is rows x lanes of the compute type; lane i of the accumulators takes
+ * element i of every row. A long row is cut into such tiles, so both directions of reduction use the same loops.
  */
 #ifndef DOPPEL_OPS_REDUCE_KERNELS_H
 #define DOPPEL_OPS_REDUCE_KERNELS_H
@@ -17,9 +17,9 @@ typedef enum dp_reduce_id {
     DP_REDUCE_ALL,
     DP_REDUCE_ARGMAX, /* the first of equals; NaN wins */
     DP_REDUCE_ARGMIN,
-    DP_REDUCE_SQUARES,   /* sum of (x - aux)^2 */
-    DP_REDUCE_ABS,       /* sum of |x| */
-    DP_REDUCE_POWER,     /* sum of |x|^parameter */
+    DP_REDUCE_SQUARES, /* sum of (x - aux)^2 */
+    DP_REDUCE_ABS,     /* sum of |x| */
+    DP_REDUCE_POWER,   /* sum of |x|^parameter */
     DP_REDUCE_COUNT_NOT0,
     DP_REDUCE_MAX_ABS,
     DP_REDUCE_MIN_ABS,

@@ -24,8 +24,8 @@ typedef struct row {
     dp_reduce_id pass[PASSES];
     int passes;
     finish how;
-    bool real_only;    /* integers are promoted to float */
-    bool truth;        /* the result is a truth value */
+    bool real_only; /* integers are promoted to float */
+    bool truth;     /* the result is a truth value */
     bool gives_index, index_first;
     signed char dims_at, keep_at, type_at, p_at, correction_at; /* positions in the mapping, -1 none */
 } row;
@@ -75,9 +75,8 @@ static dp_status take_dims(const dp_operator_call *call, const row *r, bool *red
     int64_t count = all ? 0 : dims->kind == DP_ARG_INT_LIST ? dims->count : 1;
     for (int64_t i = 0; i < count; i++) {
         int dim;
-        dp_status status =
-            dp_dim_check(dims->kind == DP_ARG_INT_LIST ? dims->as.integers[i] : dp_arg_integer(dims, 0), self,
-                         dims->name, &dim);
+        dp_status status = dp_dim_check(dims->kind == DP_ARG_INT_LIST ? dims->as.integers[i] : dp_arg_integer(dims, 0),
+                                        self, dims->name, &dim);
         if (status != DP_OK)
             return status;
         if (reduced[dim])
@@ -111,15 +110,16 @@ static dp_status check_output(const dp_operator_call *call, const row *r, int k,
     dp_status status = dp_shape_expect(out->as.tensor, out->name, dims, rank, "self without the reduced dimensions");
     bool index = r->gives_index && (k == 1 || r->index_first);
     if (status == DP_OK)
-        status = dp_element_expect(out, index                      ? DP_EL_BIT(DP_I64) | DP_EL_BIT(DP_I32)
-                                        : r->real_only             ? DP_EL_FLOATS
-                                        : r->truth                 ? DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL)
+        status = dp_element_expect(out, index          ? DP_EL_BIT(DP_I64) | DP_EL_BIT(DP_I32)
+                                        : r->real_only ? DP_EL_FLOATS
+                                        : r->truth     ? DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL)
                                         : dp_element_is_float(call->in[0].as.tensor->element)
                                             ? DP_EL_FLOATS
                                             : DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL));
     for (int d = 0; status == DP_OK && d < out->as.tensor->rank; d++)
         if (out->as.tensor->dims[d] > 1 && out->as.tensor->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: stride of dimension %d is 0, but every written element must have its own place",
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s: stride of dimension %d is 0, but every written element must have its own place",
                            out->name, d);
     return status;
 }
@@ -156,7 +156,8 @@ static void add_output(state *s, const dp_tensor *out, const bool *reduced, int 
 
 static void build_loops(const dp_operator_call *call, state *s, const bool *reduced, bool keep) {
     const dp_tensor *self = call->in[0].as.tensor;
-    int64_t kept[DP_TENSOR_DIMS], kept_strides[DP_TENSOR_DIMS] = {0}, gone[DP_TENSOR_DIMS], gone_strides[DP_TENSOR_DIMS] = {0};
+    int64_t kept[DP_TENSOR_DIMS], kept_strides[DP_TENSOR_DIMS] = {0}, gone[DP_TENSOR_DIMS],
+                                  gone_strides[DP_TENSOR_DIMS] = {0};
     int n_kept = 0, n_gone = 0;
     for (int d = 0; d < self->rank; d++) {
         if (reduced[d]) {
@@ -177,8 +178,8 @@ static void build_loops(const dp_operator_call *call, state *s, const bool *redu
     dp_loop_merge(&s->kept, true);
     dp_loop_merge(&s->reduced, !s->r->gives_index);
     int64_t kept_step = s->kept.strides[0][s->kept.rank - 1], gone_step = s->reduced.strides[0][s->reduced.rank - 1];
-    s->columns = s->kept.count > 1 && ((kept_step && kept_step < gone_step) ||
-                                       (s->reduced.count < SHORT_ROW && s->kept.count >= SHORT_ROW));
+    s->columns = s->kept.count > 1 &&
+                 ((kept_step && kept_step < gone_step) || (s->reduced.count < SHORT_ROW && s->kept.count >= SHORT_ROW));
 }
 
 static dp_status run(dp_plan *plan);
@@ -210,7 +211,8 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
         length *= reduced[d] ? self->dims[d] : 1;
     bool needs_one = r->gives_index || r->pass[0] == DP_REDUCE_MAX || r->pass[0] == DP_REDUCE_MIN;
     if (length == 0 && needs_one && dp_tensor_count(call->out[0].as.tensor) && r->how != LOG_PLUS_AUX)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has no elements to choose from in the reduced dimensions", call->in[0].name);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has no elements to choose from in the reduced dimensions",
+                       call->in[0].name);
     dp_plan *plan = dp_plan_new(call, run, sizeof(state));
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
@@ -534,7 +536,8 @@ static void run_columns(void *context, size_t begin, size_t end) {
             dp_reduce_fn fn = table.run[s->pass[pass]][s->compute];
             reset(&lanes, n, s->pass[pass], s->compute);
             for (int64_t k = 0; k < s->reduced.count; k++) {
-                const char *data = (const char *)dp_plan_data(j->plan, s->slot) + dp_loop_offset(&s->reduced, 0, k) * width;
+                const char *data =
+                    (const char *)dp_plan_data(j->plan, s->slot) + dp_loop_offset(&s->reduced, 0, k) * width;
                 const void *x = fetch(s, &s->kept, data, element, (int64_t)at, n, &to, &raw);
                 dp_reduce_step step = {1, n, k, 0, 0, s->parameter};
                 fn(&lanes, x, &step);

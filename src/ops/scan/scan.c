@@ -1,6 +1,6 @@
 /*
- * scan.c - running sums and products along one dim: cumsum(self, dim, dtype) -> out, cumprod likewise. dtype must be the
- * output's type. Floats are accumulated in double, integers wrap in int64. out may be self.
+ * scan.c - running sums and products along one dim: cumsum(self, dim, dtype) -> out, cumprod likewise. dtype must be
+ * the output's type. Floats are accumulated in double, integers wrap in int64. out may be self.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@ static void run_line(const job *j, int64_t line) {
     int to_element = j->plan->tensors[s->to].view.element, from_element = j->plan->tensors[s->from].view.element;
     size_t to_width = dp_element_bytes(to_element), from_width = dp_element_bytes(from_element);
     char *to = (char *)dp_plan_data(j->plan, s->to) + dp_loop_offset(&s->lines, 0, line) * (int64_t)to_width;
-    const char *from = (const char *)dp_plan_data(j->plan, s->from) + dp_loop_offset(&s->lines, 1, line) * (int64_t)from_width;
+    const char *from =
+        (const char *)dp_plan_data(j->plan, s->from) + dp_loop_offset(&s->lines, 1, line) * (int64_t)from_width;
     union {
         double real[DP_TILE];
         int64_t integer[DP_TILE];
@@ -93,7 +94,8 @@ static dp_status prepare(const dp_operator_call *call, bool product, dp_plan **o
                        dp_element_name((int)dp_arg_integer(type, -1)), out->name, dp_element_name(to->element));
     for (int d = 0; d < to->rank; d++)
         if (to->dims[d] > 1 && to->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: stride of dimension %d is 0, but every written element must have its own place",
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s: stride of dimension %d is 0, but every written element must have its own place",
                            out->name, d);
     dp_plan *plan = dp_plan_new(call, run, sizeof(state));
     if (!plan)

@@ -1,6 +1,6 @@
 /*
- * softmax.c - softmax(self, dim) -> out and log_softmax(self, dim) -> out, computed in float after subtracting the line's
- * maximum, and their gradients softmax_backward(gradOutput, output, dim) -> out.
+ * softmax.c - softmax(self, dim) -> out and log_softmax(self, dim) -> out, computed in float after subtracting the
+ * line's maximum, and their gradients softmax_backward(gradOutput, output, dim) -> out.
  */
 #include <math.h>
 
@@ -72,7 +72,8 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     for (int k = 0; k < n_inputs && status == DP_OK; k++) {
         status = dp_element_expect(&call->in[k], call->op->elements);
         if (status == DP_OK)
-            status = dp_shape_expect(call->in[k].as.tensor, call->in[k].name, self->dims, self->rank, "the first input");
+            status =
+                dp_shape_expect(call->in[k].as.tensor, call->in[k].name, self->dims, self->rank, "the first input");
     }
     if (status == DP_OK)
         status = dp_element_expect(&call->out[0], call->op->elements);
