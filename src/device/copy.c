@@ -218,7 +218,7 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
     bool padded = plan.row_bytes != plan.run_bytes;
     bool stream = insn->operand[0].space == DP_SPACE_GM && plan.run_bytes >= STREAM_RUN_BYTES &&
                   allocation_bytes(core, insn->operand[0].addr) >= STREAM_ALLOCATION_BYTES;
-    void (*load)(void *, const void *, size_t) = insn->operand[1].space == DP_SPACE_GM ? math->copy_ahead : math->copy;
+    void (*load)(void *, const void *, size_t) = insn->operand[1].space == DP_SPACE_GM ? math->copy_in : math->copy;
     uint8_t *dst = insn->operand[0].addr;
     const uint8_t *src = insn->operand[1].addr;
     for (size_t i = 0; i < plan.count; i++, dst += plan.dst_pitch, src += plan.src_pitch) {

@@ -81,8 +81,8 @@ typedef struct dp_math {
     void (*copy)(void *dst, const void *src, size_t size_bytes); /* cached copy, small sizes fast */
     /* Destination past the caches. Not ordered with later stores: call stream_fence before others are told of the data. */
     void (*copy_stream)(void *dst, const void *src, size_t size_bytes);
-    /* Out of memory that is read in order: prefetches beyond the end of src. The regions do not overlap. */
-    void (*copy_ahead)(void *dst, const void *src, size_t size_bytes);
+    /* Out of memory that is in no cache. The regions do not overlap. */
+    void (*copy_in)(void *dst, const void *src, size_t size_bytes);
     void (*stream_fence)(void);
 } dp_math;
 

@@ -162,29 +162,30 @@ static void copy_stream(void *dst, const void *src, size_t size_bytes) {
 #endif
 
 #if DP_MATH_RUNG == DP_RUNG_GENERIC
-static void copy_ahead(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
+static void copy_in(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
 static void stream_fence(void) {}
 #else
-enum { AHEAD_BYTES = 1024, AHEAD_LEAST_BYTES = 512 }; /* distance measured with tiles of 4 to 16 KiB out of DRAM */
+enum { QUARTERS_LEAST_BYTES = 2048 };
 
 /*
- * The hardware's prefetcher starts anew in every page and every tile; asking for lines ahead of the copy, the next tile's included,
- * keeps the memory busy. A prefetch of an address that does not exist is nothing.
+ * Four runs at once: the hardware's prefetcher follows each page for itself, and one run alone leaves the memory idle between pages.
+ * Measured out of DRAM, 16 KiB at a time: 13.4 against 10.3 GB/s; asking for lines ahead by instruction gained nothing.
  */
-static void copy_ahead(void *dst, const void *src, size_t size_bytes) {
-    if (size_bytes < AHEAD_LEAST_BYTES) {
+static void copy_in(void *dst, const void *src, size_t size_bytes) {
+    if (size_bytes < QUARTERS_LEAST_BYTES) {
         copy(dst, src, size_bytes);
         return;
     }
     char *to = dst;
     const char *from = src;
-    size_t i = 0;
-    for (; i + 2 * LINE <= size_bytes; i += 2 * LINE) {
-        __builtin_prefetch(from + i + AHEAD_BYTES);
-        __builtin_prefetch(from + i + AHEAD_BYTES + LINE);
-        memcpy(to + i, from + i, 2 * LINE);
+    size_t quarter = size_bytes / (4 * LINE) * LINE;
+    for (size_t i = 0; i < quarter; i += LINE) {
+        memcpy(to + i, from + i, LINE);
+        memcpy(to + quarter + i, from + quarter + i, LINE);
+        memcpy(to + 2 * quarter + i, from + 2 * quarter + i, LINE);
+        memcpy(to + 3 * quarter + i, from + 3 * quarter + i, LINE);
     }
-    memcpy(to + i, from + i, size_bytes - i);
+    memcpy(to + 4 * quarter, from + 4 * quarter, size_bytes - 4 * quarter);
 }
 
 static void stream_fence(void) { _mm_sfence(); }
@@ -211,6 +212,6 @@ void DP_RUNG(dp_math_fill_move)(dp_math *table) {
     DP_ENTER(int64_t, DP_F64)
     table->copy = copy;
     table->copy_stream = copy_stream;
-    table->copy_ahead = copy_ahead;
+    table->copy_in = copy_in;
     table->stream_fence = stream_fence;
 }

@@ -295,7 +295,11 @@ static void atomics_and_copies(void) {
             compare_rooms("copy", (int)s, DP_U8, GUARD + s, n);
             memcpy(got, before, ROOM);
             rung->copy_stream(got + GUARD + s, left + s / 2, n);
+            rung->stream_fence();
             compare_rooms("copy_stream", (int)s, DP_U8, GUARD + s, n);
+            memcpy(got, before, ROOM);
+            rung->copy_in(got + GUARD + s, left + s / 2, n);
+            compare_rooms("copy_in", (int)s, DP_U8, GUARD + s, n);
         }
 }
 
