@@ -47,6 +47,10 @@ static void tell(const dp_core *core, int number, const siginfo_t *info) {
         snprintf(what, sizeof what, "an integer division by zero, or one that overflows");
     } else if (number == SIGILL) {
         snprintf(what, sizeof what, "an instruction that does not exist, as after __builtin_trap()");
+    } else if (info->si_code == SI_KERNEL) { /* x86-64 does not say which address it was */
+        snprintf(what, sizeof what,
+                 "access through a raw pointer to an address that cannot exist, such as overwritten or uninitialised data; "
+                 "tensors check their accesses, pointers do not");
     } else if (dp_seat_overflowed(core, info->si_addr)) {
         snprintf(what, sizeof what,
                  "its stack overflowed: recursion without end, or local arrays of more than %u KiB in all; keep large "

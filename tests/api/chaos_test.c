@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "doppel/launch.h"
@@ -148,6 +149,13 @@ static void test_chaos(void **state) {
     run_in_child(chaos);
 }
 
+/* A program that ends with live events has leaked them; that is not what is asked here. */
+static bool leaves_at_work;
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) {
+    return leaves_at_work;
+}
+
 /* exit() while streams have work and threads go on */
 static void leave_at_work(void) {
     CHECK_OK(aclInit(NULL));
@@ -157,6 +165,7 @@ static void leave_at_work(void) {
         pthread_detach(thread);
     }
     pause_ms(50);
+    leaves_at_work = true;
     exit(0);
 }
 static void test_exit_at_work(void **state) {

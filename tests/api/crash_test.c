@@ -34,14 +34,21 @@ static void run_recursion(const void *args) {
     (void)args;
     sink = recurse(1);
 }
-__attribute__((no_sanitize("undefined"))) static void run_wild(const void *args) {
+__attribute__((no_sanitize_address, no_sanitize("undefined"))) static void run_wild(const void *args) {
     (void)args;
     *wild = 1;
 }
 #if defined(__x86_64__)
-__attribute__((no_sanitize("undefined"))) static void run_division(const void *args) {
+__attribute__((no_sanitize_address, no_sanitize("undefined"))) static void run_division(const void *args) {
     (void)args;
     sink = 1000 / zero;
+}
+#endif
+#if defined(__x86_64__)
+__attribute__((no_sanitize_address, no_sanitize("undefined"))) static void run_garbage(const void *args) {
+    (void)args;
+    int *volatile garbage = (int *)0x4141414141414140;
+    *garbage = 1;
 }
 #endif
 static void run_trap(const void *args) {
@@ -122,6 +129,7 @@ static void test_sentences(void **state) {
         {run_wild, "wild", "(SIGSEGV): access through a raw pointer to 0x40, a NULL pointer", SIGSEGV},
 #if defined(__x86_64__) /* arm64 divides by zero without a signal, and traps with SIGTRAP */
         {run_division, "division", "(SIGFPE): an integer division by zero", SIGFPE},
+        {run_garbage, "garbage", "(SIGSEGV): access through a raw pointer to an address that cannot exist", SIGSEGV},
         {run_trap, "trap", "(SIGILL): an instruction that does not exist", SIGILL},
 #endif
     };
