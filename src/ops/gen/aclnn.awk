@@ -159,8 +159,8 @@ NR == 1 { next }
     print "static const dp_bind binds_" op "[] = {" binds "};" > glue
     print "static const dp_operator op_" op " = {\"" op "\", &" symbol ", params_" op ", binds_" op ", " sets[types] ", " n ", " n_in ", " n_out "};" > glue
     print "aclnnStatus aclnn" op "GetWorkspaceSize(" declared "uint64_t *workspaceSize, aclOpExecutor **executor) {" > glue
-    print "    const dp_aclnn_value values[] = {" values "};" > glue
-    print "    return dp_aclnn_prepare(&op_" op ", values, workspaceSize, executor, __func__, __builtin_return_address(0));\n}" > glue
+    print "    const dp_aclnn_value dp_given[] = {" values "};" > glue
+    print "    return dp_aclnn_prepare(&op_" op ", dp_given, workspaceSize, executor, __func__, __builtin_return_address(0));\n}" > glue
     print "aclnnStatus aclnn" op "(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream) {" > glue
     print "    return dp_aclnn_run(&op_" op ", workspace, workspaceSize, executor, stream, __func__, __builtin_return_address(0));\n}\n" > glue
 
