@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "runtime/device_memory.h"
+#include "runtime/profile.h"
 #include "runtime/report.h"
 #include "runtime/task.h"
 
@@ -119,26 +120,36 @@ static dp_status check_addresses(const dp_plan *plan) {
     return DP_OK;
 }
 
-static void log_run(const dp_plan *plan, uint64_t begin_ns, dp_status status) {
-    char line[1024], one[256];
+static const char *describe_tensors(const dp_plan *plan, char *text, size_t text_bytes) {
+    char one[256];
     size_t used = 0;
-    line[0] = '\0';
-    for (int i = 0; i < plan->n_tensors && used < sizeof line; i++)
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s%s", i ? ", " : "", plan->tensors[i].name,
+    text[0] = '\0';
+    for (int i = 0; i < plan->n_tensors && used < text_bytes; i++)
+        used += (size_t)snprintf(text + used, text_bytes - used, "%s%s %s%s", i ? ", " : "", plan->tensors[i].name,
                                  plan->tensors[i].is_output ? "=> " : "",
                                  dp_tensor_describe(&plan->tensors[i].view, one, sizeof one));
-    dp_log("ops", DP_LOG_INFO, "%s(%s) by %s: %.2f us%s%s", plan->op->name, line, plan->path,
-           (double)(dp_clock_ns() - begin_ns) * 1e-3, status ? ", failed: " : "", status ? dp_fail_message() : "");
+    return text;
+}
+
+static dp_status run_observed(dp_plan *plan) {
+    char tensors[1024];
+    uint64_t begin_ns = dp_clock_ns();
+    dp_status status = plan->run(plan);
+    uint64_t end_ns = dp_clock_ns();
+    describe_tensors(plan, tensors, sizeof tensors);
+    if (dp_profile_on())
+        dp_profile_operator(plan->op->name, begin_ns, end_ns, tensors, plan->path);
+    if (dp_log_on("ops", DP_LOG_INFO))
+        dp_log("ops", DP_LOG_INFO, "%s(%s) by %s: %.2f us%s%s", plan->op->name, tensors, plan->path,
+               (double)(end_ns - begin_ns) * 1e-3, status ? ", failed: " : "", status ? dp_fail_message() : "");
+    return status;
 }
 
 static dp_status run_plan(void *payload) {
     dp_plan *plan = *(dp_plan **)payload;
-    if (DP_LIKELY(!dp_log_on("ops", DP_LOG_INFO)))
+    if (DP_LIKELY(!dp_log_on("ops", DP_LOG_INFO) && !dp_profile_on()))
         return plan->run(plan);
-    uint64_t begin_ns = dp_clock_ns();
-    dp_status status = plan->run(plan);
-    log_run(plan, begin_ns, status);
-    return status;
+    return run_observed(plan);
 }
 
 static void destroy_plan(void *payload) {

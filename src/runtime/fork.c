@@ -10,6 +10,7 @@
 #include "runtime/job.h"
 #include "runtime/launch_state.h"
 #include "runtime/memory_state.h"
+#include "runtime/profile.h"
 #include "runtime/stream_queue.h"
 
 /* Locks are taken in the order in which ordinary code nests them. */
@@ -25,9 +26,11 @@ static void prepare(void) {
     dp_gm_fork_prepare();
     dp_seat_fork_prepare();
     dp_handle_fork_prepare();
+    dp_profile_fork_prepare();
 }
 
 static void parent(void) {
+    dp_profile_fork_parent();
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_done();
@@ -42,6 +45,7 @@ static void parent(void) {
 }
 
 static void child(void) {
+    dp_profile_fork_child();
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_child();

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "runtime/handle.h"
+#include "runtime/profile.h"
 #include "runtime/report.h"
 #include "runtime/task.h"
 
@@ -115,6 +116,7 @@ dp_task *dp_task_new(dp_stream *stream, const char *name, size_t payload_bytes) 
     task->cancel = NULL;
     task->payload = payload;
     task->even_after_stop = false;
+    task->begin_ns = 0;
     return task;
 }
 
@@ -191,6 +193,8 @@ static void recycle(dp_stream *stream, dp_task *task) {
 /* Takes the finished first task off. Returns true if there is another; otherwise the stream is idle afterwards. */
 static bool complete_head(dp_stream *stream, uint64_t *out_completed) {
     dp_task *task = stream->head; /* only the holder of the stream takes tasks off */
+    if (DP_UNLIKELY(task->begin_ns))
+        dp_profile_task(stream, task->name, task->begin_ns);
     if (task->cancel) {
         pthread_mutex_lock(&stream->lock); /* dp_stream_drop_queued must not look into a released payload */
         task->cancel = NULL;
@@ -232,6 +236,8 @@ void dp_stream_drain(dp_stream *stream, uint64_t until) {
         dp_task *task = stream->head;
         if (!must_skip(stream, task)) {
             running = stream;
+            if (dp_profile_on())
+                task->begin_ns = dp_clock_ns();
             atomic_store(&stream->state, DP_STREAM_PENDING);
             dp_task_state state = task->run(task);
             running = outer;

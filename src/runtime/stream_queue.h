@@ -29,6 +29,7 @@ struct dp_task {
     uint64_t number; /* within the stream, from 1 */
     uint64_t ticket; /* within the process: order of submission */
     const char *name;
+    uint64_t begin_ns; /* of its run, for the profile; 0 when it has not begun or nobody asks */
     /* PENDING: the task went elsewhere; neither task nor stream may be touched any more. */
     dp_task_state (*run)(dp_task *task);
     /* Releases what the payload holds; always called, run or not. May be NULL. */
