@@ -18,14 +18,18 @@ typedef enum dp_mem_kind {
     DP_MEM_KIND_COUNT
 } dp_mem_kind;
 
-/* Zeroed memory, 64-byte aligned; NULL when exhausted (no sentence is recorded: the caller knows what it was for). */
+/*
+ * Zeroed memory, 64-byte aligned; NULL when exhausted (no sentence is recorded: the caller knows what it was for). Small
+ * blocks of DP_MEM_RUNTIME are taken from those freed before, if there are any (block_cache.h).
+ */
 void *dp_alloc(dp_mem_kind kind, size_t size_bytes);
 /* Grows or shrinks; new bytes are not zeroed. The old block stays valid when NULL is returned. */
 void *dp_realloc(dp_mem_kind kind, void *block, size_t size_bytes);
 void dp_free(void *block); /* NULL is allowed */
 
 typedef struct dp_mem_stats {
-    size_t live_bytes, live_blocks, peak_bytes, total_blocks;
+    size_t live_bytes, live_blocks; /* not freed yet */
+    size_t peak_bytes;              /* most that was held from the system: live and kept for reuse, with headers */
 } dp_mem_stats;
 
 dp_mem_stats dp_mem_stats_of(dp_mem_kind kind);

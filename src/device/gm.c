@@ -168,13 +168,38 @@ dp_status dp_gm_remove(void *base) {
     return status;
 }
 
+/* The ranges this thread found last, good for one epoch. */
+enum { RECENT = 4 };
+static _Thread_local struct {
+    uint64_t epoch;
+    unsigned next;
+    dp_gm_range range[RECENT];
+} recent;
+
+static bool contains(const dp_gm_range *range, const void *addr) {
+    return (uintptr_t)addr - (uintptr_t)range->base < range->size_bytes;
+}
+
 bool dp_gm_find(const void *addr, dp_gm_range *out_range) {
-    bool found = false;
+    if (recent.epoch == dp_gm_epoch()) {
+        for (unsigned i = 0; i < RECENT; i++) {
+            if (contains(&recent.range[i], addr)) {
+                *out_range = recent.range[i];
+                return true;
+            }
+        }
+    }
     pthread_rwlock_rdlock(&lock);
     const dp_gm_range *range = at_or_below(addr);
-    if (range && (uintptr_t)addr - (uintptr_t)range->base < range->size_bytes) {
+    bool found = range && contains(range, addr);
+    if (found) {
         *out_range = *range;
-        found = true;
+        uint64_t now = dp_gm_epoch(); /* cannot change under the lock */
+        if (recent.epoch != now) {
+            memset(recent.range, 0, sizeof recent.range);
+            recent.epoch = now;
+        }
+        recent.range[recent.next++ % RECENT] = *range;
     }
     pthread_rwlock_unlock(&lock);
     return found;
