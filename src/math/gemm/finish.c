@@ -119,6 +119,7 @@ static void store_part_of(const dp_gemm_matrix *m, size_t i, size_t j, size_t n,
 static void finish_int(const dp_gemm_plan *plan, dp_gemm_spot spot, const int32_t *sums, size_t stride) {
     const dp_gemm_problem *p = &plan->problem;
     const int32_t *bias = p->epilogue.bias;
+    const dp_gemm_matrix *source = p->source.data ? &p->source : &p->c;
     for (size_t i = 0; i < spot.rows; i++) {
         int32_t *row = (int32_t *)(uintptr_t)p->c.data + (ptrdiff_t)(spot.i + i) * p->c.row_stride;
         for (size_t j = 0; j < spot.columns; j++) {
@@ -127,7 +128,8 @@ static void finish_int(const dp_gemm_plan *plan, dp_gemm_spot spot, const int32_
             if (bias)
                 x += (uint32_t)bias[p->epilogue.bias_per_row ? spot.i + i : spot.j + j];
             if (p->beta != 0)
-                x += (uint32_t)*at;
+                x += ((const uint32_t *)source->data)[(ptrdiff_t)(spot.i + i) * source->row_stride +
+                                                      (ptrdiff_t)(spot.j + j) * source->column_stride];
             *at = (int32_t)x;
         }
     }
@@ -158,7 +160,7 @@ DP_INLINE void finish_part(const dp_gemm_plan *plan, size_t row, size_t column, 
     if (e->column_scale)
         x = x * load_any(e->column_scale, DP_F32, column, n);
     if (p->beta != 0)
-        x = vf_fma(vf_set(p->beta), load_part_of(&p->c, row, column, n), x);
+        x = vf_fma(vf_set(p->beta), load_part_of(p->source.data ? &p->source : &p->c, row, column, n), x);
     if (per_column && e->bias_dtype != DP_I32)
         x = x + load_any(e->bias, e->bias_dtype, column, n);
     else

@@ -59,7 +59,7 @@ typedef enum dp_gemm_activation {
 
 /*
  * What happens to a sum before it is stored, in this order, in float:
- *   x = alpha * row_scale[i] * column_scale[j] * sum; x += beta * C; x += bias; x = activation(x); x += residual; C =
+ *   x = alpha * row_scale[i] * column_scale[j] * sum; x += beta * source; x += bias; x = activation(x); x += residual; C =
  * round(x) An int32 bias (integer A and B only) is added to the sum before scaling, as quantised layers define it.
  */
 typedef struct dp_gemm_epilogue {
@@ -78,7 +78,8 @@ typedef struct dp_gemm_problem {
      * product. */
     size_t n_blocks;
     dp_gemm_matrix a, b, c; /* c.data is written; C must not overlap A or B; its elements must be distinct */
-    float alpha, beta;      /* beta 0: C is not read. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
+    dp_gemm_matrix source;  /* m x n: what beta scales; data NULL: C itself. A float type, or int32 when C is int32 */
+    float alpha, beta;      /* beta 0: source is not read. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
     dp_gemm_quant quant;
     dp_gemm_epilogue epilogue;
 } dp_gemm_problem;

@@ -69,6 +69,9 @@ static dp_status check_epilogue(const dp_gemm_problem *p) {
                        type_name(e->bias_dtype), integer ? " or int32" : "");
     if ((unsigned)e->activation >= DP_GEMM_ACTIVATION_COUNT)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: activation %d does not exist", (int)e->activation);
+    if (p->source.data && (p->c.dtype == DP_I32 ? p->source.dtype != DP_I32 : !is_float(p->source.dtype)))
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: the source is %s; expected %s", type_name(p->source.dtype),
+                       p->c.dtype == DP_I32 ? "int32, as C" : "a float type");
     if (e->residual.data && !is_float(e->residual.dtype))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: the residual is %s; expected a float type",
                        type_name(e->residual.dtype));
@@ -120,8 +123,8 @@ static void plan_units(dp_gemm_plan *plan) {
 /* C's transpose is B's transpose by A's transpose. */
 static void transpose(dp_gemm_problem *p) {
     dp_gemm_matrix a = p->a, b = p->b;
-    dp_gemm_matrix *all[] = {&a, &b, &p->c, &p->epilogue.residual};
-    for (size_t i = 0; i < 4; i++) {
+    dp_gemm_matrix *all[] = {&a, &b, &p->c, &p->source, &p->epilogue.residual};
+    for (size_t i = 0; i < 5; i++) {
         ptrdiff_t row_stride = all[i]->row_stride;
         all[i]->row_stride = all[i]->column_stride;
         all[i]->column_stride = row_stride;
@@ -210,7 +213,7 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->path = names[plan->kind];
     plan_split(plan, threads);
     plan->plain = (p->c.dtype == DP_F32 || p->c.dtype == DP_I32) && p->c.column_stride == 1 && p->alpha == 1 &&
-                  (p->beta == 0 || p->beta == 1) && !e->bias && !e->activation && !e->residual.data &&
+                  (p->beta == 0 || (p->beta == 1 && !p->source.data)) && !e->bias && !e->activation && !e->residual.data &&
                   !e->column_scale && !e->row_scale &&
                   (p->c.dtype == DP_I32) == (plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8);
     bool sums = !plan->plain && plan->units > plan->unit_block;

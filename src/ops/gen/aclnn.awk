@@ -102,6 +102,19 @@ NR == 1 { next }
         print "/* No operator of this header is offered yet. */\n" > file
         next
     }
+    if (family == "host") {
+        n = split($3, parameters, ";")
+        declared = ""
+        for (i = 1; i <= n; i++) {
+            p = trim(parameters[i])
+            sub(/\* /, " *", p)
+            declared = declared (i > 1 ? ", " : "") p
+        }
+        print "/* Answers at once, on the host. */" > file
+        print wrapped("ACL_FUNC_VISIBILITY aclnnStatus aclnn" op "(" declared ");") "\n" > file
+        print "| aclnn" op " | aclnn_" header ".h | host | | |" > doc
+        next
+    }
     if (!(types in sets))
         fail(op ": unknown set of types " types)
 
