@@ -9,13 +9,10 @@
 #include <limits.h>
 
 #include "prototypes.h"
+#include "sanitizers.h"
 
 #define BUFFER_BYTES 65536
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define ROUNDS 30
-#else
-#define ROUNDS 150
-#endif
+#define ROUNDS (SANITIZED ? 30 : 150)
 
 static prototype functions[600];
 static size_t function_count;

@@ -213,6 +213,7 @@ TEST(fork_before_and_after_use) {
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
         aclInit(NULL);
         use_device();
+        usleep(10000); /* the pool's threads put away what they ran */
     }
 }
 

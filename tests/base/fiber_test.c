@@ -22,6 +22,7 @@
 #include "base/fiber.h"
 #endif
 #include "base/memory.h"
+#include "sanitizers.h"
 
 typedef struct walk {
     dp_fiber *fiber;
@@ -67,11 +68,7 @@ static void interleaved_fibers_keep_their_stacks(void **state) {
     }
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { TIMES_USED = 2000 };
-#else
-enum { TIMES_USED = 20000 };
-#endif
+enum { TIMES_USED = SANITIZED ? 2000 : 20000 };
 
 static void fibers_are_used_again(void **state) {
     (void)state;
