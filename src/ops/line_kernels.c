@@ -78,7 +78,20 @@ static void line_affine(float *y, const float *x, size_t n, float mean, float fa
     }
 }
 
+static void line_turn(float *y1, float *y2, const float *x1, const float *x2, const float *c1, const float *c2,
+                      const float *s1, const float *s2, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) y1[i] = x1[i] * c1[i] - x2[i] * s1[i];
+    DP_IVDEP for (size_t i = 0; i < n; i++) y2[i] = x2[i] * c2[i] + x1[i] * s2[i];
+}
+
+static void line_turn_pairs(float *y, const float *x, const float *c, const float *s, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) {
+        y[2 * i] = x[2 * i] * c[2 * i] - x[2 * i + 1] * s[2 * i];
+        y[2 * i + 1] = x[2 * i + 1] * c[2 * i + 1] + x[2 * i] * s[2 * i + 1];
+    }
+}
+
 void DP_RUNG(dp_line_fill)(dp_line_table *table) {
-    *table = (dp_line_table){line_max,   line_sum, line_squares, line_exp,         line_scale,
-                             line_shift, line_add, line_affine,  line_multiply_add};
+    *table = (dp_line_table){line_max, line_sum,    line_squares,      line_exp,  line_scale,     line_shift,
+                             line_add, line_affine, line_multiply_add, line_turn, line_turn_pairs};
 }

@@ -50,6 +50,11 @@ typedef struct dp_line_table {
     void (*affine)(float *y, const float *x, size_t n, float mean, float factor, const float *gamma, const float *beta);
     /* y = x * a + b */
     void (*multiply_add)(float *y, const float *x, size_t n, float a, float b);
+    /* y1 = x1 * c1 - x2 * s1, y2 = x2 * c2 + x1 * s2; no y may be an x */
+    void (*turn)(float *y1, float *y2, const float *x1, const float *x2, const float *c1, const float *c2,
+                 const float *s1, const float *s2, size_t n);
+    /* the same for n pairs of neighbours */
+    void (*turn_pairs)(float *y, const float *x, const float *c, const float *s, size_t n);
 } dp_line_table;
 void dp_line_fill_generic(dp_line_table *table);
 void dp_line_fill_avx2(dp_line_table *table);

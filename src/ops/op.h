@@ -41,7 +41,7 @@ typedef struct dp_arg {
     } as;
 } dp_arg;
 
-enum { DP_OP_PARAMS = 48, DP_OP_BINDS = 16 };
+enum { DP_OP_PARAMS = 48, DP_OP_BINDS = 32 };
 
 struct dp_operator;
 struct dp_plan;
