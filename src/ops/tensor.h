@@ -65,6 +65,8 @@ int64_t dp_tensor_count(const dp_tensor *tensor);
 void dp_tensor_extent(const dp_tensor *tensor, size_t *out_begin, size_t *out_end);
 bool dp_tensor_is_contiguous(const dp_tensor *tensor);
 static inline void *dp_tensor_data(const dp_tensor *tensor) {
+    if (tensor->element == DP_I4)
+        return (char *)tensor->base + tensor->offset / 2;
     return (char *)tensor->base + tensor->offset * (int64_t)dp_element_bytes(tensor->element);
 }
 /* "f32[2,3]", with strides when it is not contiguous. Returns text. */

@@ -408,6 +408,104 @@ static void weight_sizes(void **state) {
     aclDestroyIntArray(none);
 }
 
+/* A quantised weight [k, n] in device memory, by rows or by columns; values in `q`, row-major. */
+typedef struct weight {
+    aclTensor *handle;
+    void *data;
+    double *q;
+} weight;
+
+static weight make_weight(aclDataType type, int64_t k, int64_t n, bool by_columns) {
+    weight w = {.q = malloc((size_t)(k * n + 1) * sizeof *w.q)};
+    const bool nibbles = type != ACL_INT8;
+    size_t bytes = (size_t)(k * n) / (nibbles ? 2 : 1) + 8;
+    assert_non_null(w.q);
+    assert_int_equal(aclrtMalloc(&w.data, bytes, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+    uint8_t *to = w.data;
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (uint8_t)random_bits();
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t at = by_columns ? j * k + i : i * n + j;
+            w.q[i * n + j] = nibbles ? (int8_t)(at % 2 ? to[at / 2] & 0xf0 : to[at / 2] << 4) / 16 : (int8_t)to[at];
+        }
+    int64_t pack = type == ACL_INT32 ? 8 : 1, storage = k * n / pack;
+    int64_t dims[] = {by_columns ? k / pack : k, by_columns ? n : n / pack};
+    int64_t strides[] = {by_columns ? 1 : n / pack, by_columns ? k / pack : 1};
+    w.handle = aclCreateTensor(dims, 2, type, strides, 0, ACL_FORMAT_ND, &storage, 1, w.data);
+    assert_non_null(w.handle);
+    return w;
+}
+
+static void free_weight(weight *w) {
+    aclDestroyTensor(w->handle);
+    aclrtFree(w->data);
+    free(w->q);
+}
+
+/* group < 0: one scale for all; 0: one per column. */
+static void try_weight(aclDataType type, int64_t m, int64_t n, int64_t k, int group, bool by_columns, bool with_offset,
+                       bool with_bias) {
+    int64_t x_dims[] = {m, k}, y_dims[] = {m, n}, groups = group > 0 ? (k + group - 1) / group : 1;
+    int64_t scale_dims[] = {groups, group < 0 ? 1 : n}, rank = group == 0 ? 1 : 2;
+    weight w = make_weight(type, k, n, by_columns);
+    tensor x = filled(any_float(), 2, x_dims, any_layout()), y = make_tensor(any_float(), 2, y_dims, any_layout());
+    aclDataType scale_type = any_float();
+    layout how = any_layout();
+    tensor scale = filled(scale_type, (int)rank, scale_dims + 2 - rank, how),
+           offset = filled(scale_type, (int)rank, scale_dims + 2 - rank, how),
+           bias = filled(any_float(), 1, &n, CONTIGUOUS);
+    caller_value values[] = {T(x),
+                             T(w),
+                             T(scale),
+                             P(with_offset ? offset.handle : NULL),
+                             P(NULL),
+                             P(NULL),
+                             P(with_bias ? bias.handle : NULL),
+                             I(group > 0 ? group : 0),
+                             T(y)};
+    aclnnStatus status = call_op("WeightQuantBatchMatmulV2", values);
+    if (status)
+        fail_msg("%d %s", status, sentence());
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t p = 0; p < k; p++) {
+                int64_t at = group < 0 ? 0 : group == 0 ? j : p / group * n + j;
+                double q = w.q[p * n + j] + (with_offset ? get_element(&offset, at) : 0);
+                double term = get_element(&x, i * k + p) * q * get_element(&scale, at);
+                sum += term;
+                size += fabs(term) + 128 * fabs(get_element(&scale, at)) * 0x1p-3;
+            }
+            check_near("weight", &y, i * n + j, sum + (with_bias ? get_element(&bias, j) : 0), size + 1);
+        }
+    assert_true(untouched_outside(&y));
+    free_weight(&w);
+    free_tensor(&x);
+    free_tensor(&y);
+    free_tensor(&scale);
+    free_tensor(&offset);
+    free_tensor(&bias);
+}
+
+static void quantised_weights(void **state) {
+    (void)state;
+    static const aclDataType types[] = {ACL_INT8, ACL_INT4, ACL_INT32};
+    static const int groups[] = {-1, 0, 32, 64, 96, 128};
+    static const int64_t rows[] = {1, 2, 3, 4, 7, 8, 9, 33, 0};
+    for (int t = 0; t < 3; t++)
+        for (int g = 0; g < 6; g++)
+            for (int r = 0; r < 9; r++)
+                for (int round = 0; round < 3; round++) {
+                    unsigned flags = (unsigned)random_bits() >> 7;
+                    int64_t k = 32 * (1 + (int64_t)(random_bits() % 9)), n = 8 * (1 + (int64_t)(random_bits() % 12));
+                    if (groups[g] <= 0 && types[t] == ACL_INT8) /* nothing is packed or grouped: any size */
+                        k += (int64_t)(random_bits() % 31), n += (int64_t)(random_bits() % 7);
+                    try_weight(types[t], rows[r], n, k, groups[g], flags & 1, flags & 2, flags & 4);
+                }
+    try_weight(ACL_INT8, 3, 16, 0, 0, false, true, true);
+}
+
 static void refused(const char *name, const caller_value *values, aclnnStatus code, const char *words) {
     const caller *op = find_caller(name);
     uint64_t size;
@@ -439,6 +537,19 @@ static void wrong_calls(void **state) {
     refused("BatchMatMul", (caller_value[]){T(x2), T(x3), T(out), I(0)}, invalid, "mat2: dimension 0 is 3");
     refused("Mv", (caller_value[]){T(a), T(b), T(out), I(0)}, invalid, "vec has 2 dimensions");
     refused("Ger", (caller_value[]){T(a), T(b), T(out)}, invalid, "self has 2 dimensions");
+    tensor scales = filled(ACL_FLOAT, 2, d24, CONTIGUOUS), y = make_tensor(ACL_FLOAT, 2, d24, CONTIGUOUS);
+#define WEIGHT_CALL(scale, offset, out_scale, group)                                                                   \
+    (caller_value[]){T(a), T(small2), T(scale), P(offset), P(out_scale), P(NULL), P(NULL), I(group), T(y)}
+    refused("WeightQuantBatchMatmulV2", WEIGHT_CALL(scales, NULL, NULL, 0), invalid,
+            "antiquantScale has 2 groups, but must have 1");
+    refused("WeightQuantBatchMatmulV2", WEIGHT_CALL(scales, NULL, NULL, 31), invalid, "antiquantGroupSize is 31");
+    refused("WeightQuantBatchMatmulV2", WEIGHT_CALL(c, NULL, NULL, 0), invalid, "antiquantScale has the shape [4,5]");
+    refused("WeightQuantBatchMatmulV2", WEIGHT_CALL(scales, NULL, scales.handle, 0), invalid, "quantScaleOptional");
+    refused("WeightQuantBatchMatmulV2",
+            (caller_value[]){T(a), T(b), T(scales), P(NULL), P(NULL), P(NULL), P(NULL), I(0), T(y)}, invalid,
+            "weight has elements of type f32");
+    free_tensor(&scales);
+    free_tensor(&y);
     float one = 1;
     aclScalar *s = aclCreateScalar(&one, ACL_FLOAT);
     refused("Addmm", (caller_value[]){T(c), T(a), T(b), P(s), P(s), T(out), I(0)}, invalid, "self has the shape [4,5]");
@@ -463,10 +574,16 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_matrices),   cmocka_unit_test(batches),
-                                       cmocka_unit_test(any_rank),       cmocka_unit_test(integers),
-                                       cmocka_unit_test(large),          cmocka_unit_test(sums),
-                                       cmocka_unit_test(outer_products), cmocka_unit_test(prepared_weights),
-                                       cmocka_unit_test(weight_sizes),   cmocka_unit_test(wrong_calls)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_matrices),
+                                       cmocka_unit_test(batches),
+                                       cmocka_unit_test(any_rank),
+                                       cmocka_unit_test(integers),
+                                       cmocka_unit_test(large),
+                                       cmocka_unit_test(sums),
+                                       cmocka_unit_test(outer_products),
+                                       cmocka_unit_test(prepared_weights),
+                                       cmocka_unit_test(quantised_weights),
+                                       cmocka_unit_test(weight_sizes),
+                                       cmocka_unit_test(wrong_calls)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -85,7 +85,7 @@ static size_t multiplications(const dp_gemm_problem *p) {
 dp_status dp_products_end(dp_products *p, const char **out_path) {
     static const char placeholder[64]; /* the engine looks at addresses only to see that they are there */
     dp_loop_merge(&p->batch, false);
-    if (!p->sum_batch)
+    if (!p->sum_batch && !p->problem.epilogue.row_scale)
         fold_rows(p);
     dp_gemm_problem asked = p->problem;
     asked.a.data = asked.b.data = asked.c.data = placeholder;

@@ -31,6 +31,7 @@ void dp_products_begin(dp_products *products, const int64_t *batch_dims, int bat
 void dp_products_set(dp_products *products, int view, const dp_arg *tensor, int64_t row_stride, int64_t column_stride,
                      const int64_t *batch_strides);
 /*
+ * Addresses the family fills in itself when it runs (scales, bias) may be anything but NULL until then.
  * Puts batch dims over which B stays the same below the rows of A where strides allow it: one product of many rows
  * reads B once. Then asks the engine whether it takes the problem; out_path is the name of its way.
  */
