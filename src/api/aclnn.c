@@ -1,6 +1,10 @@
 #include "api/aclnn.h"
 
+#include <stdatomic.h>
+#include <string.h>
+
 #include "api/object.h"
+#include "runtime/stream.h"
 
 int dp_aclnn_element(aclDataType type) {
     switch (type) {
@@ -127,6 +131,13 @@ static dp_status resolve(const dp_param *param, dp_aclnn_value value, dp_arg *ar
     return DP_OK;
 }
 
+static void keep_handles(const dp_operator *op, const dp_aclnn_value *values, dp_plan *plan) {
+    int slot = 0;
+    for (int i = 0; i < op->n_params; i++)
+        if (op->params[i].kind == DP_ARG_TENSOR && values[i].pointer)
+            plan->tensors[slot++].handle = values[i].pointer;
+}
+
 static dp_status prepare(const dp_operator *op, const dp_aclnn_value *values, uint64_t *out_workspace_bytes,
                          aclOpExecutor **out_executor) {
     dp_arg args[DP_OP_PARAMS];
@@ -145,6 +156,8 @@ static dp_status prepare(const dp_operator *op, const dp_aclnn_value *values, ui
     dp_status status = dp_operator_prepare(op, args, &plan);
     if (status != DP_OK)
         return status;
+    if (plan->finds_dims)
+        keep_handles(op, values, plan);
     *out_workspace_bytes = plan->workspace_bytes;
     status = dp_object_adopt(DP_OBJECT_OP_EXECUTOR, plan);
     if (status == DP_OK)
@@ -158,6 +171,39 @@ aclnnStatus dp_aclnn_prepare(const dp_operator *op, const dp_aclnn_value *values
                              aclOpExecutor **out_executor, const char *name, const void *caller) {
     dp_api_call call = dp_api_begin(name, caller);
     return dp_aclnn_end(&call, prepare(op, values, out_workspace_bytes, out_executor));
+}
+
+/*
+ * Operators whose outputs' dims depend on data: waits for the run and gives the tensors the dims that it found. A
+ * tensor that was destroyed meanwhile is left alone.
+ */
+static dp_status run_and_resize(dp_plan *plan, void *workspace, uint64_t workspace_bytes, aclrtStream stream) {
+    const void *handles[DP_OP_PARAMS];
+    int n = plan->n_tensors < DP_OP_PARAMS ? plan->n_tensors : DP_OP_PARAMS;
+    for (int i = 0; i < n; i++)
+        handles[i] = plan->tensors[i].is_output ? plan->tensors[i].handle : NULL;
+    dp_found *found = dp_found_new(plan->n_tensors);
+    plan->found = found;
+    dp_status status = found ? dp_plan_submit(plan, workspace, workspace_bytes, stream) : DP_ERR_OUT_OF_MEMORY;
+    if (status != DP_OK) {
+        dp_plan_free(plan);
+        if (found)
+            dp_found_release(found);
+        return status;
+    }
+    /* its failure is the stream's, and told there: only a wait that was refused is a failure of this call */
+    status = dp_stream_synchronise(stream, -1);
+    bool done = atomic_load(&found->done);
+    for (int i = 0; i < n && done; i++) {
+        const dp_tensor *view = &found->views[i];
+        aclTensor *live = handles[i] ? dp_object_get(DP_OBJECT_TENSOR, handles[i], "tensor") : NULL;
+        if (!live || live->view.rank != view->rank || live->view.element != view->element)
+            continue;
+        memcpy(live->view.dims, view->dims, sizeof view->dims);
+        memcpy(live->view.strides, view->strides, sizeof view->strides);
+    }
+    dp_found_release(found);
+    return status == DP_ERR_STATE || status == DP_ERR_HANDLE ? status : DP_OK;
 }
 
 static dp_status run(const dp_operator *op, void *workspace, uint64_t workspace_bytes, aclOpExecutor *executor,
@@ -181,6 +227,8 @@ static dp_status run(const dp_operator *op, void *workspace, uint64_t workspace_
         if (!plan)
             return DP_ERR_HANDLE;
     }
+    if (DP_UNLIKELY(plan->finds_dims))
+        return run_and_resize(plan, workspace, workspace_bytes, stream);
     dp_status status = dp_plan_submit(plan, workspace, workspace_bytes, stream);
     if (status != DP_OK)
         dp_plan_free(plan);

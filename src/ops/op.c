@@ -1,5 +1,6 @@
 #include "ops/op.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,10 +75,10 @@ dp_plan *dp_plan_new(const dp_operator_call *call, dp_status (*run)(dp_plan *pla
         const dp_arg *arg = &call->params[i];
         bool is_output = call->op->params[i].is_output;
         if (arg->kind == DP_ARG_TENSOR)
-            *to++ = (dp_plan_tensor){*arg->as.tensor, arg->name, is_output};
+            *to++ = (dp_plan_tensor){*arg->as.tensor, arg->name, NULL, is_output};
         else if (arg->kind == DP_ARG_TENSOR_LIST)
             for (int64_t k = 0; k < arg->count; k++)
-                *to++ = (dp_plan_tensor){*arg->as.tensors[k], arg->name, is_output};
+                *to++ = (dp_plan_tensor){*arg->as.tensors[k], arg->name, NULL, is_output};
     }
     return plan;
 }
@@ -93,7 +94,30 @@ dp_plan *dp_plan_copy(const dp_plan *plan) {
 }
 
 void dp_plan_free(dp_plan *plan) {
+    if (plan && plan->found)
+        dp_found_release(plan->found);
     dp_free(plan);
+}
+
+dp_found *dp_found_new(int n_tensors) {
+    size_t bytes = sizeof(dp_found) + (size_t)n_tensors * sizeof(dp_tensor);
+    dp_found *found = dp_alloc(DP_MEM_RUNTIME, bytes);
+    if (!found)
+        dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the shapes of the results (%zu bytes): free some", bytes);
+    else
+        atomic_store(&found->owners, 2);
+    return found;
+}
+
+void dp_found_release(dp_found *found) {
+    if (atomic_fetch_sub(&found->owners, 1) == 1)
+        dp_free(found);
+}
+
+static void report_found(dp_plan *plan) {
+    for (int i = 0; i < plan->n_tensors; i++)
+        plan->found->views[i] = plan->tensors[i].view;
+    atomic_store(&plan->found->done, true);
 }
 
 static dp_status check_addresses(const dp_plan *plan) {
@@ -147,9 +171,11 @@ static dp_status run_observed(dp_plan *plan) {
 
 static dp_status run_plan(void *payload) {
     dp_plan *plan = *(dp_plan **)payload;
-    if (DP_LIKELY(!dp_log_on("ops", DP_LOG_INFO) && !dp_profile_on()))
-        return plan->run(plan);
-    return run_observed(plan);
+    bool observed = DP_UNLIKELY(dp_log_on("ops", DP_LOG_INFO) || dp_profile_on());
+    dp_status status = observed ? run_observed(plan) : plan->run(plan);
+    if (DP_UNLIKELY(plan->found && status == DP_OK))
+        report_found(plan);
+    return status;
 }
 
 static void destroy_plan(void *payload) {
@@ -213,4 +239,14 @@ dp_status dp_element_expect(const dp_arg *arg, uint32_t elements) {
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", dp_element_name(e));
     return dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have one of: %s", arg->name,
                    dp_element_name(element), list);
+}
+
+dp_status dp_places_expect(const dp_arg *out) {
+    const dp_tensor *t = out->as.tensor;
+    for (int d = 0; d < t->rank; d++)
+        if (t->dims[d] > 1 && t->strides[d] == 0)
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s: stride of dimension %d is 0, but every written element must have its own place",
+                           out->name, d);
+    return DP_OK;
 }

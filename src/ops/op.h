@@ -90,14 +90,26 @@ extern const unsigned dp_operators_count;
 typedef struct dp_plan_tensor {
     dp_tensor view;
     const char *name;
+    const void *handle; /* of the user's object, for outputs whose dims a run finds; never dereferenced here */
     bool is_output;
 } dp_plan_tensor;
 
-/* One flat block; only `op`, `run` and names point outside, to constants. */
+/* What a run found: the plan's tensors with the dims that depend on data. Two owners: the run, and who waits for it. */
+typedef struct dp_found {
+    _Atomic int owners;
+    _Atomic bool done; /* the run succeeded */
+    dp_tensor views[];
+} dp_found;
+dp_found *dp_found_new(int n_tensors); /* NULL with a sentence when memory is exhausted */
+void dp_found_release(dp_found *found);
+
+/* One flat block; only `op`, `run` and names point outside, to constants, and `found` of a plan that runs. */
 typedef struct dp_plan {
     const dp_operator *op;
     dp_status (*run)(struct dp_plan *plan);
     bool repeatable;  /* of its executor: it may run more than once */
+    bool finds_dims;  /* run changes the dims of its output views to those that the data ask for */
+    dp_found *found;  /* where they are reported; of one run */
     const char *path; /* the way the engine chose, for the log */
     size_t size_bytes, state_offset;
     uint64_t workspace_bytes;
@@ -133,5 +145,8 @@ double dp_arg_real(const dp_arg *arg, double otherwise);
 int64_t dp_arg_integer(const dp_arg *arg, int64_t otherwise);
 /* Refuses a tensor whose type is not in the set; the sentence lists the set. */
 dp_status dp_element_expect(const dp_arg *arg, uint32_t elements);
+
+/* Refuses an output whose elements share places (a stride of 0). */
+dp_status dp_places_expect(const dp_arg *out);
 
 #endif

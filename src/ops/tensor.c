@@ -79,6 +79,15 @@ bool dp_tensor_is_contiguous(const dp_tensor *t) {
     return true;
 }
 
+void dp_tensor_shrink(dp_tensor *t, int dim, int64_t size) {
+    bool contiguous = dp_tensor_is_contiguous(t);
+    t->dims[dim] = size;
+    for (int64_t d = t->rank - 1, step = 1; contiguous && d >= 0; d--) {
+        t->strides[d] = step;
+        step *= t->dims[d] ? t->dims[d] : 1;
+    }
+}
+
 const char *dp_dims_describe(const int64_t *dims, int rank, char *text, size_t text_bytes) {
     size_t used = (size_t)snprintf(text, text_bytes, "[");
     for (int d = 0; d < rank && used < text_bytes; d++)

@@ -69,6 +69,8 @@ static inline void *dp_tensor_data(const dp_tensor *tensor) {
         return (char *)tensor->base + tensor->offset / 2;
     return (char *)tensor->base + tensor->offset * (int64_t)dp_element_bytes(tensor->element);
 }
+/* The same tensor with `size` (at most what it is) in one dim. A contiguous one stays so: its strides change too. */
+void dp_tensor_shrink(dp_tensor *tensor, int dim, int64_t size);
 /* "f32[2,3]", with strides when it is not contiguous. Returns text. */
 const char *dp_tensor_describe(const dp_tensor *tensor, char *text, size_t text_bytes);
 /* "[2, 3]" of any list of sizes. Returns text. */

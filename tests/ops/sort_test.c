@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const aclDataType types[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16,  ACL_DOUBLE, ACL_INT8,   ACL_UINT8, ACL_INT16,
+static const aclDataType types[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16,   ACL_DOUBLE, ACL_INT8,   ACL_UINT8, ACL_INT16,
                                     ACL_INT32, ACL_INT64,   ACL_UINT16, ACL_UINT32, ACL_UINT64, ACL_BOOL};
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -15,8 +15,8 @@ typedef struct shape {
     int64_t dims[3];
 } shape;
 /* Lines on both sides of the change from ranks to the radix sort and to selection. */
-static const shape shapes[] = {{0, 0, {0}},          {1, 0, {1}},        {1, -1, {9}},      {2, 1, {3, 0}},
-                               {2, 0, {0, 4}},       {3, 1, {3, 17, 5}}, {2, 1, {5, 128}},  {2, -2, {129, 4}},
+static const shape shapes[] = {{0, 0, {0}},         {1, 0, {1}},        {1, -1, {9}},      {2, 1, {3, 0}},
+                               {2, 0, {0, 4}},      {3, 1, {3, 17, 5}}, {2, 1, {5, 128}},  {2, -2, {129, 4}},
                                {3, 2, {2, 3, 300}}, {1, 0, {3000}},     {3, 0, {40, 3, 2}}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 

@@ -12,7 +12,7 @@
     static void keys_##name(void *to, const void *raw, size_t n, bool descending) {                                    \
         K *restrict keys = to;                                                                                         \
         const U *restrict bits = raw;                                                                                  \
-        const U flip = descending ? (U)~(U)0 : 0;                                                                      \
+        const U flip = descending ? (U) ~(U)0 : 0;                                                                     \
         for (size_t i = 0; i < n; i++) {                                                                               \
             const U b = bits[i];                                                                                       \
             keys[i] = (U)((U)(ORDERED) ^ flip);                                                                        \
@@ -20,8 +20,7 @@
     }
 #define TOP(U) ((U)((U)1 << (8 * sizeof(U) - 1)))
 /* INF are the bits of infinity: magnitudes beyond it are NaN. Negative numbers are inverted, -0 becomes +0. */
-#define FLOATING(U, INF)                                                                                               \
-    (U)(b & (U)~TOP(U)) > (U)(INF) ? (U)~(U)0 : b > TOP(U) ? (U)~b : (U)(b | TOP(U))
+#define FLOATING(U, INF) (U)(b & (U)~TOP(U)) > (U)(INF) ? (U) ~(U)0 : b > TOP(U) ? (U)~b : (U)(b | TOP(U))
 
 KEYS(u8, uint8_t, uint32_t, b)
 KEYS(bool, uint8_t, uint32_t, b != 0)

@@ -133,7 +133,8 @@ static void write_line(const job *j, int64_t line, const char *from, size_t widt
             raw[i] = order[at + i];
         s->store(stored, raw, (size_t)n);
         size_t index_width = dp_element_bytes(j->plan->tensors[s->indices].view.element);
-        char *to = (char *)dp_plan_data(j->plan, s->indices) + dp_loop_offset(&s->lines, 2, line) * (int64_t)index_width;
+        char *to =
+            (char *)dp_plan_data(j->plan, s->indices) + dp_loop_offset(&s->lines, 2, line) * (int64_t)index_width;
         dp_loop_scatter(&s->out, 1, to, index_width, at, (size_t)n, stored);
     }
 }
@@ -153,8 +154,8 @@ static void run_range(void *context, size_t begin, size_t end) {
     int element = j->plan->tensors[s->from].view.element;
     size_t width = dp_element_bytes(element);
     for (size_t line = begin; line < end; line++) {
-        const char *from = (const char *)dp_plan_data(j->plan, s->from) +
-                           dp_loop_offset(&s->lines, 0, (int64_t)line) * (int64_t)width;
+        const char *from =
+            (const char *)dp_plan_data(j->plan, s->from) + dp_loop_offset(&s->lines, 0, (int64_t)line) * (int64_t)width;
         read_keys(s, from, width, element, r.keys);
         dp_sort_line keys = {r.keys, n, s->wide, (int)width * 8};
         if (s->what == ARGSORT || s->what == SORT)
@@ -237,12 +238,7 @@ static dp_status check_output(const dp_operator_call *call, const geometry *g, c
                              : dp_element_expect(out, DP_EL_BIT(call->in[0].as.tensor->element));
     if (status == DP_OK)
         status = dp_shape_expect(t, out->name, g->dims, g->rank, "self's with the results along the dimension");
-    for (int d = 0; status == DP_OK && d < t->rank; d++)
-        if (t->dims[d] > 1 && t->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "%s: stride of dimension %d is 0, but every written element must have its own place",
-                           out->name, d);
-    return status;
+    return status == DP_OK ? dp_places_expect(out) : status;
 }
 
 /* Strides of a view in self's dims, kept apart: `inside` of the line's dims, `outside` of the others. */
