@@ -23,6 +23,15 @@
 #include <stddef.h>
 
 /*
+ * An operand B that lies nowhere in memory: the engine asks for parts of it while packing, as a convolution reads its
+ * windows. out[p * stride + c] = element (k_first + p, column + c) for p < k_count and c < columns; 0 for the rest of
+ * the stride, which is at most DP_GEMM_FILL_COLUMNS. Any part may be asked for more than once, on any thread.
+ */
+enum { DP_GEMM_FILL_COLUMNS = 32 };
+typedef void (*dp_gemm_fill_fn)(const void *context, size_t column, size_t columns, size_t k_first, size_t k_count,
+                                float *out, size_t stride);
+
+/*
  * Element (i, j) is at data + i * row_stride + j * column_stride, in elements; strides may be negative or 0 for inputs.
  * int4: the element offset is in nibbles; data is at a byte boundary, one of the strides is 1, and the other is even
  * unless its dimension is 1.
@@ -33,6 +42,7 @@ typedef struct dp_gemm_matrix {
     ptrdiff_t row_stride, column_stride;
     dp_dtype dtype;
     bool packed; /* data was written by dp_gemm_pack_a / dp_gemm_pack_b; strides and blocks are not looked at */
+    dp_gemm_fill_fn fill; /* B of float, instead of data: fill(data, ...) makes it; not with n_blocks; NULL: none */
 } dp_gemm_matrix;
 
 /* Scales of a quantised B: element (p, j) uses entry (p / group_size, j) at group * group_stride + j * column_stride.

@@ -93,6 +93,8 @@ static dp_status check(const dp_gemm_problem *p) {
         return status;
     if (!p->c.data)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is NULL");
+    if (p->a.fill || (p->b.fill && (p->b.dtype != DP_F32 || p->b.packed || p->n_blocks)))
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: fill is for a B of floats that is neither packed nor in blocks");
     if (p->k && (!(p->n_blocks && !p->a.packed ? (const void *)p->a.blocks : p->a.data) ||
                  !(p->n_blocks && !p->b.packed ? (const void *)p->b.blocks : p->b.data)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: A or B is NULL");
@@ -141,7 +143,7 @@ static void transpose(dp_gemm_problem *p) {
 }
 
 static void orient(dp_gemm_problem *p) {
-    if (p->quant.scale || p->a.packed || p->b.packed || p->a.dtype == DP_U8)
+    if (p->quant.scale || p->a.packed || p->b.packed || p->b.fill || p->a.dtype == DP_U8)
         return;
     bool few_columns = p->n <= DP_GEMM_DECODE_ROWS && p->m > DP_GEMM_DECODE_ROWS;
     bool few_rows = p->m <= DP_GEMM_DECODE_ROWS && p->n > DP_GEMM_DECODE_ROWS;
@@ -156,7 +158,7 @@ static size_t packed_row_units(size_t units) {
 }
 
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
-    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || kind != DP_GEMM_F32 || p->k == 0)
+    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || kind != DP_GEMM_F32 || p->k == 0 || p->b.fill)
         return DP_GEMM_DECODE_NO;
     if (!p->quant.scale && p->b.dtype == DP_F32 && p->m > BANDWIDTH_ROWS && p->b.row_stride != 1)
         return DP_GEMM_DECODE_NO; /* the micro-kernel reads B as it lies, once */
@@ -224,7 +226,7 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
                                      !p->n_blocks && p->a.row_stride > 0 && row_bytes % 512 && p->n <= 128);
     bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
     plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
-                                  p->b.row_stride > 0 && !p->n_blocks && plan->tile_m <= DIRECT_ROWS * rows);
+                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= DIRECT_ROWS * rows);
     size_t fit = COLUMN_BLOCK_BYTES / (plan->unit_block * 4) / columns * columns;
     plan->column_block = fit < columns ? columns : fit < plan->tile_n ? fit : plan->tile_n;
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */

@@ -55,6 +55,10 @@ void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_
 static void pack_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t count, uint32_t *dst) {
     const dp_gemm_matrix *b = &plan->problem.b;
     const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - j);
+    if (b->fill) {
+        b->fill(b->data, j, columns, u, count, (float *)dst, width);
+        return;
+    }
     int32_t *sums = plan->kind == DP_GEMM_U8 ? (int32_t *)(dst + count * width) : NULL;
     if (sums)
         memset(sums, 0, width * sizeof *sums);
@@ -238,7 +242,7 @@ static walks walks_of_b(const place *p) {
     const dp_gemm_plan *plan = p->plan;
     const dp_gemm_matrix *b = &plan->problem.b;
     const size_t first = (p->u + p->units) * plan->group, steps = p->units / 2;
-    if (p->last || steps == 0 || plan->problem.n_blocks || plan->problem.quant.scale)
+    if (p->last || steps == 0 || plan->problem.n_blocks || b->fill || plan->problem.quant.scale)
         return (walks){0};
     if (b->packed) {
         size_t panel = p->j / plan->rung->columns, after = dp_gemm_ceil(p->j + p->columns, plan->rung->columns);

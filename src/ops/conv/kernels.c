@@ -1,0 +1,169 @@
+/* kernels.c - the loops of kernels.h. Compiled once per rung. */
+#include "ops/conv/kernels.h"
+
+#include <string.h>
+
+#include "math/vec.h"
+
+/* Columns of a panel that lie in one row of positions. */
+typedef struct segment {
+    int64_t z, y, x; /* image coordinates of the window at its first column, x in steps */
+    size_t first, count;
+} segment;
+
+static size_t cut_into_rows(const dp_conv_windows *w, size_t column, size_t columns, segment *out) {
+    size_t width = (size_t)w->axis[2].windows, height = (size_t)w->axis[1].windows, n = 0;
+    size_t x = column % width, row = column / width;
+    for (size_t done = 0; done < columns; row++, x = 0) {
+        size_t count = width - x < columns - done ? width - x : columns - done;
+        out[n++] = (segment){.z = (int64_t)(row / height) * w->axis[0].stride - w->axis[0].pad,
+                             .y = (int64_t)(row % height) * w->axis[1].stride - w->axis[1].pad,
+                             .x = (int64_t)x,
+                             .first = done,
+                             .count = count};
+        done += count;
+    }
+    return n;
+}
+
+/* Lanes of a vector that come from one run of the input; `offset` is that of lane 0, whether it is read or not. */
+typedef struct run {
+    int64_t offset;
+    size_t first, last;
+} run;
+
+enum { VECTOR = DP_LANES > 1 ? DP_LANES : DP_GEMM_FILL_COLUMNS, VECTORS = DP_GEMM_FILL_COLUMNS / VECTOR };
+
+typedef struct runs {
+    size_t count;
+    run run[VECTOR];
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    __mmask16 mask[VECTOR];
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    __m256i mask[VECTOR];
+#endif
+} runs;
+
+static void add_run(runs *to, run r) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    to->mask[to->count] = (__mmask16)((1u << r.last) - (1u << r.first));
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    to->mask[to->count] = _mm256_and_si256(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32((int)r.first - 1)),
+                                           _mm256_cmpgt_epi32(_mm256_set1_epi32((int)r.last), lane));
+#endif
+    to->run[to->count++] = r;
+}
+
+/* One vector of the row of a tap, from its channel. */
+DP_INLINE void put(float *to, const float *from, const runs *r, size_t width) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    __m512 v = _mm512_setzero_ps();
+    for (size_t i = 0; i < r->count; i++)
+        v = _mm512_mask_loadu_ps(v, r->mask[i], from + r->run[i].offset);
+    _mm512_storeu_ps(to, v);
+    (void)width;
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    __m256 v = _mm256_setzero_ps();
+    for (size_t i = 0; i < r->count; i++)
+        v = _mm256_or_ps(v, _mm256_maskload_ps(from + r->run[i].offset, r->mask[i]));
+    _mm256_storeu_ps(to, v);
+    (void)width;
+#else
+    memset(to, 0, width * sizeof *to);
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t l = r->run[i].first; l < r->run[i].last; l++)
+            to[l] = from[r->run[i].offset + (int64_t)l];
+#endif
+}
+
+/* Where the tap's columns come from: nothing in the padding, else runs that stay within a vector. */
+static void find_runs(const dp_conv_windows *w, const segment *segments, size_t n, const int64_t tap[DP_SPACE],
+                      runs *out) {
+    const dp_axis *x_axis = &w->axis[2];
+    int64_t t = tap[2] * x_axis->dilation - x_axis->pad, step = x_axis->stride;
+    int64_t shift = t >= 0 ? t / step : -((-t + step - 1) / step), phase = t - shift * step;
+    int64_t places = x_axis->size > phase ? (x_axis->size - phase + step - 1) / step : 0;
+    for (size_t v = 0; v < VECTORS; v++)
+        out[v].count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const segment *s = &segments[i];
+        int64_t z = s->z + tap[0] * w->axis[0].dilation, y = s->y + tap[1] * w->axis[1].dilation, x = s->x + shift;
+        if (z < 0 || z >= w->axis[0].size || y < 0 || y >= w->axis[1].size)
+            continue;
+        int64_t low = x < 0 ? -x : 0, high = places - x < (int64_t)s->count ? places - x : (int64_t)s->count;
+        int64_t at = z * w->z_stride + y * w->y_stride + phase * w->phase_stride + x - (int64_t)s->first;
+        for (int64_t l = low; l < high;) {
+            size_t column = s->first + (size_t)l, v = column / VECTOR, first = column - v * VECTOR;
+            size_t count = (size_t)(high - l) < VECTOR - first ? (size_t)(high - l) : VECTOR - first;
+            add_run(&out[v], (run){at + (int64_t)(v * VECTOR), first, first + count});
+            l += (int64_t)count;
+        }
+    }
+}
+
+static void fill(const void *context, size_t column, size_t columns, size_t k_first, size_t k_count, float *out,
+                 size_t stride) {
+    const dp_conv_windows *w = context;
+    segment segments[DP_GEMM_FILL_COLUMNS];
+    const size_t n = cut_into_rows(w, column, columns, segments), vectors = (stride + VECTOR - 1) / VECTOR;
+    const int64_t *end = (const int64_t[]){w->axis[0].kernel, w->axis[1].kernel, w->axis[2].kernel};
+    const size_t taps = (size_t)(end[0] * end[1] * end[2]), width = stride < VECTOR ? stride : VECTOR;
+    int64_t tap[DP_SPACE] = {0, 0, 0};
+    for (size_t t = 0; t < taps; t++) {
+        size_t channel = k_first > t ? (k_first - t + taps - 1) / taps : 0;
+        if (channel * taps + t < k_first + k_count) {
+            runs r[VECTORS];
+            find_runs(w, segments, n, tap, r);
+            for (; channel * taps + t < k_first + k_count; channel++) {
+                float *to = out + (channel * taps + t - k_first) * stride;
+                const float *from = w->data + (int64_t)channel * w->channel_stride;
+                for (size_t v = 0; v < vectors; v++)
+                    put(to + v * VECTOR, from, &r[v], width);
+            }
+        }
+        for (int d = DP_SPACE - 1; d >= 0 && ++tap[d] == end[d]; d--)
+            tap[d] = 0;
+    }
+}
+
+static void taps(float *y, const float *const *rows, const float *weights, size_t n_taps, size_t n) {
+    enum { BLOCK = 4 };
+    size_t i = 0;
+    for (; i + BLOCK * DP_LANES <= n; i += BLOCK * DP_LANES) {
+        vf sum[BLOCK];
+        for (size_t b = 0; b < BLOCK; b++)
+            sum[b] = vf_load_f32(y, i + b * DP_LANES);
+        for (size_t t = 0; t < n_taps; t++) {
+            vf weight = vf_set(weights[t]);
+            for (size_t b = 0; b < BLOCK; b++)
+                sum[b] = vf_fma(weight, vf_load_f32(rows[t], i + b * DP_LANES), sum[b]);
+        }
+        for (size_t b = 0; b < BLOCK; b++)
+            vf_store_f32(y, i + b * DP_LANES, sum[b]);
+    }
+    for (; i < n; i += DP_LANES) {
+        size_t rest = n - i < DP_LANES ? n - i : DP_LANES;
+        vf sum = rest == DP_LANES ? vf_load_f32(y, i) : vf_load_f32_n(y, i, rest);
+        for (size_t t = 0; t < n_taps; t++)
+            sum = vf_fma(vf_set(weights[t]),
+                         rest == DP_LANES ? vf_load_f32(rows[t], i) : vf_load_f32_n(rows[t], i, rest), sum);
+        if (rest == DP_LANES)
+            vf_store_f32(y, i, sum);
+        else
+            vf_store_f32_n(y, i, rest, sum);
+    }
+}
+
+static void add(float *y, const float *x, size_t n, size_t step) {
+    if (step == 1) {
+        DP_IVDEP for (size_t i = 0; i < n; i++) y[i] += x[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        y[i * step] += x[i];
+}
+
+void DP_RUNG(dp_conv_fill_table)(dp_conv_table *table) {
+    *table = (dp_conv_table){fill, taps, add};
+}

@@ -1,0 +1,35 @@
+/*
+ * kernels.h - the loops of convolutions, one table per rung.
+ */
+#ifndef DOPPEL_OPS_CONV_KERNELS_H
+#define DOPPEL_OPS_CONV_KERNELS_H
+
+#include "math/gemm/gemm.h"
+#include "ops/window.h"
+
+/*
+ * The input of one image and group as the fill function reads it: floats, contiguous along x, and the window's step
+ * along x is 1. A greater step is taken by sorting x into `phases` runs: x lies at phase x % step, place x / step.
+ */
+typedef struct dp_conv_windows {
+    const float *data;
+    int64_t channel_stride, z_stride, y_stride, phase_stride;
+    dp_axis axis[DP_SPACE];
+} dp_conv_windows;
+
+typedef struct dp_conv_table {
+    /* Matrix of windows: row (channel, kz, ky, kx), column (oz, oy, ox). The context is a dp_conv_windows. */
+    dp_gemm_fill_fn fill;
+    /* y[i] += weight[0] * row[0][i] + weight[1] * row[1][i] + ... */
+    void (*taps)(float *y, const float *const *rows, const float *weights, size_t n_taps, size_t n);
+    /* y[i * step] += x[i] */
+    void (*add)(float *y, const float *x, size_t n, size_t step);
+} dp_conv_table;
+
+void dp_conv_fill_table_generic(dp_conv_table *table);
+void dp_conv_fill_table_avx2(dp_conv_table *table);
+void dp_conv_fill_table_avx512(dp_conv_table *table);
+/* Of the rung in force. */
+const dp_conv_table *dp_conv_current(void);
+
+#endif

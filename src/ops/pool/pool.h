@@ -1,0 +1,33 @@
+/*
+ * pool.h - pooling as it was planned (prepare in pool.c, execution in run.c).
+ */
+#ifndef DOPPEL_OPS_POOL_POOL_H
+#define DOPPEL_OPS_POOL_POOL_H
+
+#include "ops/tiles.h"
+#include "ops/window.h"
+
+typedef enum dp_pool_kind { DP_POOL_AVERAGE, DP_POOL_MAX, DP_POOL_MAX_INDEX } dp_pool_kind;
+
+/* What one position takes along one axis: `count` elements of the image from `first`, dilation apart. `size` is the
+ * length that an average divides by. */
+typedef struct dp_pool_reach {
+    int64_t first, count, size;
+} dp_pool_reach;
+
+typedef struct dp_pool {
+    dp_pool_kind kind;
+    dp_image x, y, indices; /* indices: slot -1 when there are none */
+    int64_t dilation[DP_SPACE];
+    /* Positions of x whose windows lie wholly inside, all as long and `step` apart; none when first == last. */
+    int64_t inner_first, inner_last, inner_step;
+    double divisor; /* 0: the product of the sizes */
+    uint64_t scratch_at;
+    size_t scratch_bytes;
+    size_t reach_at[DP_SPACE]; /* of an axis, in `reaches` */
+    dp_pool_reach reaches[];
+} dp_pool;
+
+dp_status dp_pool_run(dp_plan *plan);
+
+#endif

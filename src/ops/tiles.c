@@ -1,0 +1,61 @@
+#include "ops/tiles.h"
+
+#include <stdatomic.h>
+
+#include "runtime/pool.h"
+
+enum { ALIGN = 64 };
+#define WORKSPACE_MAX ((uint64_t)1 << 48)
+
+uint64_t dp_workspace_take(dp_workspace *w, int64_t count, size_t size) {
+    uint64_t bytes, offset = w->bytes;
+    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)size, &bytes) || bytes > WORKSPACE_MAX ||
+        offset > WORKSPACE_MAX) {
+        w->failed = true;
+        return 0;
+    }
+    w->bytes = offset + (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return offset;
+}
+
+static size_t rounded(size_t bytes) {
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+uint64_t dp_workspace_scratch(dp_workspace *w, size_t scratch_bytes) {
+    return dp_workspace_take(w, dp_pool_width(), rounded(scratch_bytes));
+}
+
+dp_status dp_workspace_set(const dp_workspace *w, dp_plan *plan) {
+    if (w->failed || w->bytes > WORKSPACE_MAX)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "%s needs more workspace for tensors of this size than any machine has",
+                       plan->op->name);
+    plan->workspace_bytes = w->bytes ? w->bytes + ALIGN : 0; /* the caller's may begin anywhere */
+    return DP_OK;
+}
+
+void *dp_workspace_at(const dp_plan *plan, uint64_t offset) {
+    uintptr_t base = ((uintptr_t)plan->workspace + ALIGN - 1) / ALIGN * ALIGN;
+    return (void *)(base + offset);
+}
+
+typedef struct job {
+    size_t count, scratch_bytes;
+    char *scratch;
+    dp_tile_fn fn;
+    void *context;
+    _Atomic size_t next;
+} job;
+
+static void run_workers(void *context, size_t begin, size_t end) {
+    job *j = context;
+    for (size_t worker = begin; worker < end; worker++)
+        for (size_t tile; (tile = atomic_fetch_add(&j->next, 1)) < j->count;)
+            j->fn(j->context, tile, j->scratch + worker * j->scratch_bytes);
+}
+
+void dp_tiles_run(size_t count, void *scratch, size_t scratch_bytes, dp_tile_fn fn, void *context) {
+    job j = {.count = count, .scratch_bytes = rounded(scratch_bytes), .scratch = scratch, .fn = fn, .context = context};
+    size_t workers = dp_pool_width();
+    dp_pool_for(count < workers ? count : workers, 1, run_workers, &j);
+}
