@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { CLASSES = DP_BLOCK_MAX / DP_BLOCK_STEP, OWN_MAX = 64, SHARED_BYTES_MAX = 256 << 10 };
+enum { CLASSES = DP_BLOCK_MAX / DP_BLOCK_STEP, OWN_MAX = 64, SHARED_BYTES_MAX = 1 << 20 };
 
 /* A sanitizer sees every block's own beginning and end only when none is kept. */
 #if defined(__SANITIZE_ADDRESS__)
