@@ -118,7 +118,7 @@ dp_status dp_gm_add(void *base, size_t size_bytes, uint32_t device_id, uint64_t 
     } else {
         range_page *page = pages[p.page];
         memmove(&page->range[p.at + 1], &page->range[p.at], (page->count - p.at) * sizeof page->range[0]);
-        page->range[p.at] = (dp_gm_range){base, size_bytes, size_bytes, ++last_id, device_id};
+        page->range[p.at] = (dp_gm_range){base, size_bytes, size_bytes, ++last_id, device_id, 0};
         page->count++;
         range_count++;
         if (out_id)
@@ -142,6 +142,19 @@ dp_status dp_gm_set_padding(void *base, size_t padded_bytes) {
         range->padded_bytes = padded_bytes;
         atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
     }
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+dp_status dp_gm_set_group(void *base, uintptr_t group) {
+    dp_status status = DP_OK;
+    pthread_rwlock_wrlock(&lock);
+    dp_gm_range *range = at_or_below(base);
+    if (range && range->base == base)
+        range->group = group;
+    else
+        status = dp_fail(DP_ERR_ADDRESS, "%p is not the start of a live device memory range", base);
+    atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
     pthread_rwlock_unlock(&lock);
     return status;
 }
@@ -180,6 +193,16 @@ static bool contains(const dp_gm_range *range, const void *addr) {
     return (uintptr_t)addr - (uintptr_t)range->base < range->size_bytes;
 }
 
+/* Lengthens a copy of a range of a group by those behind it. */
+static void join(dp_gm_range *range) {
+    for (const dp_gm_range *next; (next = above(range->base + range->size_bytes - 1)) != NULL;) {
+        if (next->group != range->group || next->base != range->base + range->size_bytes)
+            break;
+        range->size_bytes += next->size_bytes;
+    }
+    range->padded_bytes = range->size_bytes;
+}
+
 bool dp_gm_find(const void *addr, dp_gm_range *out_range) {
     if (recent.epoch == dp_gm_epoch()) {
         for (unsigned i = 0; i < RECENT; i++) {
@@ -194,12 +217,14 @@ bool dp_gm_find(const void *addr, dp_gm_range *out_range) {
     bool found = range && contains(range, addr);
     if (found) {
         *out_range = *range;
+        if (range->group)
+            join(out_range);
         uint64_t now = dp_gm_epoch(); /* cannot change under the lock */
         if (recent.epoch != now) {
             memset(recent.range, 0, sizeof recent.range);
             recent.epoch = now;
         }
-        recent.range[recent.next++ % RECENT] = *range;
+        recent.range[recent.next++ % RECENT] = *out_range;
     }
     pthread_rwlock_unlock(&lock);
     return found;

@@ -189,6 +189,7 @@ static dp_status map_locked(uint8_t *ptr, size_t size_bytes, size_t offset_bytes
         mmap(ptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         return status;
     }
+    dp_gm_set_group(ptr, (uintptr_t)r->base);
     *m = (mapping){r->mappings, ptr, size_bytes, p};
     r->mappings = m;
     return DP_OK;

@@ -341,7 +341,19 @@ static void sequences(void **state) {
     for (int i = 0; i < 36; i++)
         assert_true(get_element(&out, i) == 1 + 0.25 * i);
     values[3].pointer = line.handle;
-    refused("Arange", values, "dimension 0 is 5, but must be 36");
+    refused("Arange", values, "out has 5 elements [5], but must have 36");
+    float third = 0.2f, until = 0.6f; /* 3 in float, a little more in double */
+    int64_t deep[] = {1, 1, 3};
+    aclScalar *zero = aclCreateScalar(&(float){0}, ACL_FLOAT), *to = aclCreateScalar(&until, ACL_FLOAT),
+              *by = aclCreateScalar(&third, ACL_FLOAT);
+    tensor shaped = make_tensor(ACL_FLOAT, 3, deep, STRIDED);
+    caller_value fractions[] = {P(zero), P(to), P(by), T(shaped)};
+    must("Arange", fractions);
+    assert_true(get_element(&shaped, 2) == (double)(float)(2 * (double)third));
+    aclDestroyScalar(zero);
+    aclDestroyScalar(to);
+    aclDestroyScalar(by);
+    free_tensor(&shaped);
     caller_value space[] = {P(a), P(b), I(5), T(line)};
     must("Linspace", space);
     assert_true(get_element(&line, 0) == 1 && get_element(&line, 2) == 5.5 && get_element(&line, 4) == 10);

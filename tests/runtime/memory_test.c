@@ -281,6 +281,9 @@ static void virtual_memory_is_mapped(void **state) {
     assert_ok(dp_vmm_map(base, 2 * g, 0, a));
     assert_ok(dp_vmm_map(base + 2 * g, g, 0, b));
     assert_ok(dp_vmm_map(base + 10 * g, g, g, a)); /* the second half of a once more */
+    assert_ok(dp_device_memory_check("x", base + g, 2 * g)); /* what lies against each other is one piece */
+    assert_refused(dp_device_memory_check("x", base + g, 2 * g + 1), DP_ERR_ADDRESS, "1 past its end");
+    assert_refused(dp_device_memory_check("x", base + 10 * g, g + 1), DP_ERR_ADDRESS, "1 past its end");
     assert_refused(dp_vmm_map(base + g, g, 0, b), DP_ERR_ADDRESS, "mapped at");
     base[g + 5] = 42;
     assert_int_equal(base[10 * g + 5], 42);

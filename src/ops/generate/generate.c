@@ -1,7 +1,7 @@
 /*
  * generate.c - outputs made from positions:
- *   arange(start, end, step) -> out      out has ceil((end - start) / step) elements
- *   linspace(start, end, steps) -> out
+ *   arange(start, end, step) -> out      out has ceil((end - start) / step) elements, in any shape
+ *   linspace(start, end, steps) -> out   the same
  *   eye() -> out                         ones on the diagonal of a matrix
  *   tril(self, diagonal) -> out, triu    the other triangle of the last two dims is 0; out may be self
  */
@@ -87,16 +87,33 @@ static bool is_integral(const dp_arg *arg) {
     return arg->kind == DP_ARG_INTEGER || (arg->kind == DP_ARG_SCALAR && !dp_element_is_float(arg->as.scalar->element));
 }
 
+static dp_status expect_count(const dp_arg *out, double count, const char *meaning) {
+    char dims[160];
+    if ((double)dp_tensor_count(out->as.tensor) == count)
+        return DP_OK;
+    return dp_fail(DP_ERR_ARGUMENT, "%s has %lld elements %s, but must have %.0f: %s", out->name,
+                   (long long)dp_tensor_count(out->as.tensor),
+                   dp_dims_describe(out->as.tensor->dims, out->as.tensor->rank, dims, sizeof dims), count, meaning);
+}
+
+/* Clients count in the type of their scalars: of floats, a quotient next to an integer may be rounded to it. */
+static double arange_count(const dp_operator_call *call, double start, double end, double step) {
+    double count = ceil((end - start) / step);
+    for (int i = 0; i < 3; i++)
+        if (call->in[i].kind != DP_ARG_SCALAR || call->in[i].as.scalar->element != DP_F32)
+            return count;
+    double in_float = ceilf(((float)end - (float)start) / (float)step);
+    return (double)dp_tensor_count(call->out[0].as.tensor) == in_float ? in_float : count;
+}
+
 static dp_status arange(const dp_operator_call *call, dp_plan **out_plan) {
     double start = dp_arg_real(&call->in[0], 0), end = dp_arg_real(&call->in[1], 0),
            step = dp_arg_real(&call->in[2], 1);
     if (step == 0 || step != step || (step > 0 ? !(end >= start) : !(end <= start)))
         return dp_fail(DP_ERR_ARGUMENT, "%s is %g, which does not lead from %g to %g", call->in[2].name, step, start,
                        end);
-    double count = ceil((end - start) / step);
-    int64_t dims[1] = {count < 0x1p60 ? (int64_t)count : INT64_MAX};
     dp_status status =
-        dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 1, "ceil((end - start) / step)");
+        expect_count(&call->out[0], arange_count(call, start, end, step), "ceil((end - start) / step)");
     if (status != DP_OK)
         return status;
     sequence s = {.integral = is_integral(&call->in[0]) && is_integral(&call->in[1]) && is_integral(&call->in[2]),
@@ -110,7 +127,7 @@ static dp_status arange(const dp_operator_call *call, dp_plan **out_plan) {
 
 static dp_status linspace(const dp_operator_call *call, dp_plan **out_plan) {
     int64_t steps = dp_arg_integer(&call->in[2], 0);
-    dp_status status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, &steps, 1, "the number of steps");
+    dp_status status = expect_count(&call->out[0], (double)steps, "the number of steps");
     if (status != DP_OK)
         return status;
     double start = dp_arg_real(&call->in[0], 0), end = dp_arg_real(&call->in[1], 0);
