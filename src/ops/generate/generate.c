@@ -112,8 +112,7 @@ static dp_status arange(const dp_operator_call *call, dp_plan **out_plan) {
     if (step == 0 || step != step || (step > 0 ? !(end >= start) : !(end <= start)))
         return dp_fail(DP_ERR_ARGUMENT, "%s is %g, which does not lead from %g to %g", call->in[2].name, step, start,
                        end);
-    dp_status status =
-        expect_count(&call->out[0], arange_count(call, start, end, step), "ceil((end - start) / step)");
+    dp_status status = expect_count(&call->out[0], arange_count(call, start, end, step), "ceil((end - start) / step)");
     if (status != DP_OK)
         return status;
     sequence s = {.integral = is_integral(&call->in[0]) && is_integral(&call->in[1]) && is_integral(&call->in[2]),
