@@ -117,6 +117,8 @@ dp_status dp_dim_check(int64_t dim, const dp_tensor *t, const char *name, int *o
 
 dp_status dp_shape_expect(const dp_tensor *t, const char *name, const int64_t *dims, int rank, const char *meaning) {
     char expected[160], found[160];
+    if (rank == 0 && t->rank == 1 && t->dims[0] == 1)
+        return DP_OK;
     if (t->rank != rank)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions %s, but must have %d: %s (%s)", name, t->rank,
                        dp_dims_describe(t->dims, t->rank, found, sizeof found), rank,

@@ -77,7 +77,8 @@ const char *dp_tensor_describe(const dp_tensor *tensor, char *text, size_t text_
 const char *dp_dims_describe(const int64_t *dims, int rank, char *text, size_t text_bytes);
 /* dim counted from the end when negative; refuses what is outside [-rank, rank-1] (rank 0 counts as 1). */
 dp_status dp_dim_check(int64_t dim, const dp_tensor *tensor, const char *name, int *out_dim);
-/* Refuses a tensor whose dims are not these. `meaning` says where they come from. */
+/* Refuses a tensor whose dims are not these; what has no dims may also have one of 1. `meaning` says where they come
+ * from. */
 dp_status dp_shape_expect(const dp_tensor *tensor, const char *name, const int64_t *dims, int rank,
                           const char *meaning);
 

@@ -345,6 +345,9 @@ static void long_rows(void **state) {
                  arg[] = {T(self), I(0), I(1), T(index)};
     assert_int_equal(call_op("ReduceSum", add), 0);
     check_near("ReduceSum", &out, 0, sum, 0);
+    add[2].integer = 0; /* a result without dims goes into [1], too */
+    assert_int_equal(call_op("ReduceSum", add), 0);
+    check_near("ReduceSum", &out, 0, sum, 0);
     assert_int_equal(call_op("VarCorrection", var), 0);
     check_near("VarCorrection", &out, 0, squares / (double)(n - 1), 0);
     assert_int_equal(call_op("ArgMax", arg), 0);
