@@ -22,6 +22,25 @@ DP_INLINE float sum_lanes(vf x) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
+/* The sums of the lanes of four vectors: a transposition takes less than four times sum_lanes. */
+DP_INLINE void sum_lanes_of_four(const vf *x, float *out) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+    __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
+    __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(x[2], x[3]), _mm512_unpackhi_ps(x[2], x[3]));
+    __m512 all = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+    __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
+    __m256 cd = _mm256_add_ps(_mm256_unpacklo_ps(x[2], x[3]), _mm256_unpackhi_ps(x[2], x[3]));
+    __m256 all = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1)));
+#else
+    for (size_t i = 0; i < 4; i++)
+        out[i] = x[i];
+#endif
+}
+
 /* The loops below are written once over the element type, a constant after inlining. */
 DP_INLINE vf load(const void *p, dp_dtype t, size_t i) {
     switch (t) {
@@ -119,8 +138,12 @@ DP_INLINE void dot(const dp_dtype t, const size_t rows, const size_t columns, co
             vf w = load_n(b[c], t, k, n - k);
             UNROLL for (size_t r = 0; r < rows; r++) sum[r][c] = vf_fma(w, vf_load_f32(x + r * x_stride, k), sum[r][c]);
         }
-    UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t c = 0; c < columns; c++) out[r * out_stride + c] =
-        sum_lanes(sum[r][c]);
+    UNROLL for (size_t r = 0; r < rows; r++) {
+        if (columns == 4)
+            sum_lanes_of_four(sum[r], out + r * out_stride);
+        else
+            UNROLL for (size_t c = 0; c < columns; c++) out[r * out_stride + c] = sum_lanes(sum[r][c]);
+    }
 }
 
 typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, size_t n, float *out, size_t out_stride);

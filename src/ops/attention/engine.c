@@ -17,8 +17,8 @@
 #include "runtime/pool.h"
 
 enum {
-    ROWS = 128,   /* of a tile, at most */
-    KEYS = 512,   /* of a tile: 128 x 512 scores are 256 KiB */
+    ROWS = 126,   /* of a tile, at most: whole panels of 14 and of 6 rows in the matrix engine */
+    KEYS = 512,   /* of a tile: 126 x 512 scores are 252 KiB */
     FEW_ROWS = 8, /* the matrix engine reads B once for so many, without packing it */
     FEW_UNITS = 32,
     SPLIT_KEYS_LEAST = 512
@@ -149,7 +149,7 @@ static void store_row(char *to, const float *from, int element, int64_t stride, 
             store(to + i * stride * (int64_t)width, from + i, 1);
 }
 
-/* Runs the product on this thread; C is rows x n floats. */
+/* Runs the product on this thread. */
 static void multiply(worker *w, const dp_gemm_problem *problem) {
     dp_gemm_plan plan;
     if (dp_gemm_plan_make(problem, 1, &plan) != DP_OK || plan.scratch_bytes > w->gemm_bytes) {
