@@ -130,5 +130,12 @@ const char *dp_dtype_name(unsigned dtype); /* "half" */
  */
 typedef void (*dp_access_fn)(void *context, unsigned operand, unsigned mode, const void *addr, size_t size_bytes);
 void dp_insn_visit(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context);
+/*
+ * The same bytes in far fewer calls for an instruction that works lane by lane under a mask: of each of `blocks` blocks of
+ * 32 bytes from addr on, which starts one, the bytes `bits` (one bit each, not 0). False, and nothing is visited: it is no such
+ * instruction, or an operand is not where it must be.
+ */
+typedef void (*dp_lanes_fn)(void *context, unsigned operand, unsigned mode, const uint8_t *addr, uint32_t blocks, uint32_t bits);
+bool dp_insn_visit_lanes(const dp_core *core, const dp_insn *insn, dp_lanes_fn visit, void *context);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct dp_launch_info {
     uint32_t blocks;      /* logical blocks */
     uint32_t stream_id;   /* small number, 0 = default stream */
     uint32_t device_id;
+    uint64_t queue, task; /* as in dp_host_event; 0 outside a stream */
     void *observer_state; /* the observer's, between launch_begin and launch_end */
     struct dp_print_text *print; /* what finished blocks printed, see print.h; NULL at the start */
 } dp_launch_info;
@@ -30,8 +31,18 @@ typedef enum dp_host_event_kind {
     DP_HOST_ALLOC,  /* device memory appeared: dst, size_bytes */
     DP_HOST_FREE,   /* device memory went: dst, size_bytes */
     DP_HOST_WRITE,  /* device memory is written by the host or a copy: dst, size_bytes; src unless it is a fill */
-    DP_HOST_READ,   /* device memory is read by a copy: src, size_bytes; dst. Both in the order of the stream */
-    DP_HOST_FAULT   /* an API call was refused: name, message, caller */
+    DP_HOST_READ,   /* it is read by a copy: src, size_bytes; dst (NULL: by an operator). Both in the order of the stream */
+    DP_HOST_FAULT,  /* an API call was refused: name, message, caller */
+    /* Order. A queue is a stream (a number never used again), its tasks are numbered from 1 in the order they run in. */
+    DP_HOST_QUEUED,  /* task `task` was queued: name, caller; told before it runs */
+    DP_HOST_ENDED,   /* tasks up to `task` have run, or were dropped */
+    DP_HOST_WAITED,  /* the host (any thread) knows that they have */
+    DP_HOST_ORDERED, /* what `queue` is given from now on begins after task `after_task` of `after_queue` */
+    DP_HOST_CLOSED,  /* the queue is no more */
+    /* Objects that the user has to destroy: dst is the handle, message says what it is ("stream", "event"). */
+    DP_HOST_MADE,
+    DP_HOST_DESTROYED,
+    DP_HOST_RESET /* the device was reset or a context destroyed, and their streams with it */
 } dp_host_event_kind;
 
 typedef struct dp_host_event {
@@ -47,12 +58,16 @@ typedef struct dp_host_event {
     dp_loc loc;          /* of a refused launch: where it stands; line 0 otherwise */
     const char *message; /* sentence of a fault */
     dp_status reason;    /* of a fault: which kind; DP_ERR_KERNEL hands on what a kernel did */
+    uint64_t queue, task; /* of READ and WRITE: the task that does it, 0 when the host does it at once */
+    uint64_t after_queue, after_task;
 } dp_host_event;
 
 typedef struct dp_observer {
     const char *name;
     /* GM accesses must end where the allocation was asked to end, not where its padding does. */
     bool exact_bounds;
+    /* Host accesses and frees of device memory first let queued work run, so that what is seen does not depend on chance. */
+    bool settles;
     void (*launch_begin)(dp_launch_info *launch);
     void (*launch_end)(dp_launch_info *launch); /* all blocks are done, or abandoned after a fault */
     void (*block_begin)(dp_core *core);

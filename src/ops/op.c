@@ -169,8 +169,38 @@ static dp_status run_observed(dp_plan *plan) {
     return status;
 }
 
+/* Tells observers of the view's bytes, in pieces without gaps. */
+static void report_view(dp_host_event_kind kind, const dp_tensor *view) {
+    size_t begin, end, bytes = (size_t)dp_tensor_count(view) * dp_element_bytes(view->element);
+    dp_tensor_extent(view, &begin, &end);
+    if (begin == end)
+        return;
+    if (end - begin <= bytes || view->rank == 0 || view->element == DP_I4) {
+        char *data = (char *)view->base + begin;
+        dp_report_memory(kind, 0, kind == DP_HOST_WRITE ? data : NULL, kind == DP_HOST_WRITE ? NULL : data, end - begin);
+        return;
+    }
+    dp_tensor row = *view; /* without the outermost dim */
+    row.rank--;
+    memmove(row.dims, view->dims + 1, (size_t)row.rank * sizeof row.dims[0]);
+    memmove(row.strides, view->strides + 1, (size_t)row.rank * sizeof row.strides[0]);
+    for (int64_t i = 0; i < view->dims[0]; i++) {
+        report_view(kind, &row);
+        row.offset += view->strides[0];
+    }
+}
+
+static void report_accesses(const dp_plan *plan) {
+    for (int i = 0; i < plan->n_tensors; i++) {
+        const dp_plan_tensor *t = &plan->tensors[i];
+        report_view(t->is_output ? DP_HOST_WRITE : DP_HOST_READ, &t->view);
+    }
+}
+
 static dp_status run_plan(void *payload) {
     dp_plan *plan = *(dp_plan **)payload;
+    if (DP_UNLIKELY(dp_report_wanted()))
+        report_accesses(plan);
     bool observed = DP_UNLIKELY(dp_log_on("ops", DP_LOG_INFO) || dp_profile_on());
     dp_status status = observed ? run_observed(plan) : plan->run(plan);
     if (DP_UNLIKELY(plan->found && status == DP_OK))

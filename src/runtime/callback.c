@@ -17,6 +17,7 @@ typedef struct report {
     void (*fn)(void *);
     void *user_data;
     dp_stream *stream; /* waits for the callback, and is held; NULL when it does not wait */
+    uint64_t queue, task; /* what has run when the callback runs */
 } report;
 
 /* One thread that serves streams. Lives while a stream is subscribed, a task will report to it, or reports wait. */
@@ -185,6 +186,8 @@ static dp_task_state run_callback(dp_task *task) {
     }
     callback->report = NULL;
     r->stream = blocking ? task->stream : NULL;
+    r->queue = task->stream->queue;
+    r->task = task->number - 1;
     r->next = NULL;
     if (s->head)
         s->tail->next = r;
@@ -317,6 +320,7 @@ dp_status dp_callback_process(int32_t timeout_ms) {
     pthread_mutex_unlock(&lock);
     if (!r)
         return status;
+    dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0); /* it may tell other threads */
     r->fn(r->user_data);
     if (r->stream)
         dp_stream_task_done(r->stream);

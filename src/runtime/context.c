@@ -4,6 +4,7 @@
 #include "runtime/context_state.h"
 #include "runtime/device.h"
 #include "runtime/handle.h"
+#include "runtime/report.h"
 #include "runtime/stream_queue.h"
 
 static _Thread_local void *current;
@@ -84,7 +85,7 @@ void dp_context_settle_default_stream(void) {
         return;
     }
     dp_stream *stream = context->default_stream;
-    if (dp_stream_is_busy(stream) && dp_stream_running() != stream)
+    if (dp_stream_running() != stream)
         dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
     dp_handle_release(context->self);
 }
@@ -118,6 +119,8 @@ dp_status dp_context_destroy(void *handle) {
         status = dp_fail(DP_ERR_STATE, "context %p cannot be destroyed by a task of its own default stream", handle);
     else
         dp_context_retire(context, false);
+    if (status == DP_OK)
+        dp_report_object(DP_HOST_RESET, context->device_id, handle, NULL);
     if (status == DP_OK && current == handle)
         current = NULL;
     dp_handle_release(handle);

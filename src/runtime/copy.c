@@ -187,6 +187,7 @@ dp_status dp_copy(void *dst, size_t dst_bytes, const void *src, size_t count_byt
     if (status != DP_OK)
         return status;
     dp_context_settle_default_stream();
+    dp_stream_settle();
     report(&t);
     perform(&t);
     return DP_OK;
@@ -228,6 +229,7 @@ dp_status dp_copy_2d(void *dst, size_t dst_pitch, const void *src, size_t src_pi
     if (status != DP_OK)
         return status;
     dp_context_settle_default_stream();
+    dp_stream_settle();
     report(&t);
     perform(&t);
     return DP_OK;
@@ -259,6 +261,7 @@ dp_status dp_fill(void *ptr, size_t ptr_bytes, int32_t value, size_t count_bytes
     if (status != DP_OK)
         return status;
     dp_context_settle_default_stream();
+    dp_stream_settle();
     report(&t);
     perform(&t);
     return DP_OK;

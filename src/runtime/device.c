@@ -254,6 +254,7 @@ dp_status dp_device_reset(int32_t device_id, bool force) {
     pthread_mutex_unlock(&lock);
     if (primary)
         end_primary(primary, (uint32_t)device_id, force);
+    dp_report_object(DP_HOST_RESET, (uint32_t)device_id, NULL, NULL);
     if (force)
         dp_device_memory_free_all((uint32_t)device_id);
     return DP_OK;

@@ -299,6 +299,7 @@ static void retire(block **link) {
 dp_status dp_device_memory_free(void *ptr) {
     if (!ptr)
         return dp_fail(DP_ERR_ARGUMENT, "devPtr is NULL, but must be an address that aclrtMalloc gave");
+    dp_stream_settle();
     pthread_mutex_lock(&lock);
     block **link = find_link(ptr);
     if (link) {
@@ -319,10 +320,12 @@ void dp_device_memory_free_all(uint32_t device_id) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < bucket_count; i++) {
         for (block **at = &buckets[i]; *at;) {
-            if ((*at)->device_id == device_id)
-                retire(at);
-            else
+            if ((*at)->device_id != device_id) {
                 at = &(*at)->next;
+                continue;
+            }
+            dp_report_memory(DP_HOST_FREE, device_id, (*at)->base, NULL, (*at)->asked_bytes);
+            retire(at);
         }
     }
     pthread_mutex_unlock(&lock);

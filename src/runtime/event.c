@@ -22,6 +22,7 @@ typedef struct record {
     bool dropped;      /* never executed: its stream was aborted */
     waiter *waiters;   /* under the record's lock */
     dp_stream *stream; /* one reference until done, for threads that wait and help; under the lock */
+    uint64_t queue, task; /* what is done when the record is */
 } record;
 
 typedef struct dp_event {
@@ -109,6 +110,8 @@ static dp_status queue_record(dp_stream *stream, record *r) {
     dp_status status = dp_stream_append(stream, task);
     if (status != DP_OK)
         dp_task_discard(task);
+    r->queue = stream->queue;
+    r->task = atomic_load(&stream->submitted); /* its own number, unless other threads queued more */
     return status;
 }
 
@@ -189,6 +192,7 @@ dp_status dp_stream_order_after(dp_stream *later, dp_stream *earlier) {
     dp_task *wait = new_wait_task(later, r, NULL);
     dp_status status = wait ? queue_record(earlier, r) : DP_ERR_OUT_OF_MEMORY;
     if (status == DP_OK) {
+        dp_report_order(DP_HOST_ORDERED, later->queue, 0, r->queue, r->task);
         dp_stream_append_plain(later, wait);
         return DP_OK;
     }
@@ -228,12 +232,14 @@ dp_status dp_event_create(uint32_t flags, void **out_event) {
         return DP_ERR_OUT_OF_MEMORY;
     }
     *out_event = event->self;
+    dp_report_object(DP_HOST_MADE, device_id, event->self, "event");
     return DP_OK;
 }
 
 dp_status dp_event_destroy(void *handle) {
     if (!acquire(handle, "event"))
         return DP_ERR_HANDLE;
+    dp_report_object(DP_HOST_DESTROYED, 0, handle, NULL);
     dp_handle_close(handle);
     dp_handle_release(handle);
     return DP_OK;
@@ -312,6 +318,8 @@ dp_status dp_event_wait(void *handle, void *stream_handle) {
     if (!stream)
         goto done;
     r = latest_record(event);
+    if (r)
+        dp_report_order(DP_HOST_ORDERED, stream->queue, 0, r->queue, r->task);
     if (!r || atomic_load(&r->done))
         goto done;
     status = DP_ERR_OUT_OF_MEMORY;
@@ -421,6 +429,8 @@ dp_status dp_event_synchronise(void *handle, int32_t timeout_ms) {
             dp_fail(status, "event %p was not reached after timeout = %d ms", handle, timeout_ms);
         else if (status != DP_OK)
             dp_fail(status, "a task cannot wait for an event (%p) that is recorded later in its own stream", handle);
+        else
+            dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0);
         release_record(r);
     }
     dp_handle_release(handle);
@@ -433,6 +443,8 @@ dp_status dp_event_query(void *handle, bool *out_recorded) {
         return DP_ERR_HANDLE;
     record *r = latest_record(event);
     *out_recorded = r && atomic_load(&r->done) && !r->dropped;
+    if (*out_recorded)
+        dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0);
     release_record(r);
     dp_handle_release(handle);
     return DP_OK;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "device/check/check.h"
 #include "device/gm.h"
 #include "runtime/callback_state.h"
 #include "runtime/device_state.h"
@@ -23,6 +24,7 @@ static void prepare(void) {
     dp_stream_fork_prepare();
     dp_event_fork_prepare();
     dp_pool_fork_prepare();
+    dp_check_fork_prepare();
     dp_gm_fork_prepare();
     dp_seat_fork_prepare();
     dp_handle_fork_prepare();
@@ -34,6 +36,7 @@ static void parent(void) {
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_done();
+    dp_check_fork_parent();
     dp_pool_fork_parent();
     dp_event_fork_done();
     dp_stream_fork_parent();
@@ -49,6 +52,7 @@ static void child(void) {
     dp_handle_fork_done();
     dp_seat_fork_done();
     dp_gm_fork_child();
+    dp_check_fork_child();
     dp_pool_fork_child();
     dp_event_fork_done();
     dp_stream_fork_child();

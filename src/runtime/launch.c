@@ -89,6 +89,8 @@ static dp_task_state run_launch(dp_task *task) {
     launch->observer = dp_observer_current();
     launch->begin_ns = dp_clock_ns();
     launch->task_id = (uint32_t)task->number;
+    launch->info.queue = stream->queue;
+    launch->info.task = task->number;
     if (launch->observer && launch->observer->launch_begin)
         launch->observer->launch_begin(&launch->info);
     atomic_fetch_add(&launch->job.references, 1); /* the task may end while this thread still looks on */

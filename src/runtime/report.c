@@ -67,6 +67,7 @@ void dp_report_memory(dp_host_event_kind kind, uint32_t device_id, void *dst, co
     if (DP_LIKELY(!dp_report_wanted()))
         return;
     uint64_t now = dp_clock_ns();
+    const dp_stream *stream = dp_stream_running();
     dp_observer_host_event(&(dp_host_event){.kind = kind,
                                             .name = api_call,
                                             .begin_ns = now,
@@ -75,7 +76,28 @@ void dp_report_memory(dp_host_event_kind kind, uint32_t device_id, void *dst, co
                                             .dst = dst,
                                             .src = src,
                                             .size_bytes = size_bytes,
-                                            .caller = api_caller});
+                                            .caller = api_caller,
+                                            .queue = stream ? stream->queue : 0,
+                                            .task = stream ? stream->head->number : 0});
+}
+
+void dp_report_order(dp_host_event_kind kind, uint64_t queue, uint64_t task, uint64_t after_queue, uint64_t after_task) {
+    if (DP_LIKELY(!dp_report_wanted()))
+        return;
+    dp_observer_host_event(&(dp_host_event){.kind = kind,
+                                            .name = api_call,
+                                            .caller = api_caller,
+                                            .queue = queue,
+                                            .task = task,
+                                            .after_queue = after_queue,
+                                            .after_task = after_task});
+}
+
+void dp_report_object(dp_host_event_kind kind, uint32_t device_id, void *handle, const char *what) {
+    if (DP_LIKELY(!dp_report_wanted()))
+        return;
+    dp_observer_host_event(&(dp_host_event){
+        .kind = kind, .name = api_call, .caller = api_caller, .device_id = device_id, .dst = handle, .message = what});
 }
 
 void dp_report_call(uint64_t begin_ns, int vendor_code, void *stream_handle) {

@@ -24,6 +24,10 @@ const char *dp_report_recent(void);
 
 /* Forwards to the observer with name, caller, and time filled in from dp_report_enter. Cheap when nobody looks. */
 void dp_report_memory(dp_host_event_kind kind, uint32_t device_id, void *dst, const void *src, size_t size_bytes);
+/* The order of queues: DP_HOST_QUEUED to DP_HOST_CLOSED, see dp_host_event. Numbers not needed are 0. */
+void dp_report_order(dp_host_event_kind kind, uint64_t queue, uint64_t task, uint64_t after_queue, uint64_t after_task);
+/* DP_HOST_MADE, _DESTROYED and _RESET. what may be NULL but for the first. */
+void dp_report_object(dp_host_event_kind kind, uint32_t device_id, void *handle, const char *what);
 /* An API call ended: DP_HOST_CALL. */
 void dp_report_call(uint64_t begin_ns, int vendor_code, void *stream);
 bool dp_report_wanted(void); /* an observer with host() is installed */

@@ -4,6 +4,7 @@
 
 #include "runtime/callback_state.h"
 #include "runtime/handle.h"
+#include "runtime/report.h"
 #include "runtime/stream_queue.h"
 
 dp_stream *dp_stream_acquire(void *handle, const char *argument, dp_status *out_status) {
@@ -33,8 +34,10 @@ dp_status dp_stream_create(uint32_t priority, uint32_t flags, void **out_stream)
         return DP_ERR_STATE;
     dp_stream *stream = NULL;
     dp_status status = dp_stream_new(context->device_id, context, false, priority, flags, &stream);
-    if (status == DP_OK)
+    if (status == DP_OK) {
         *out_stream = stream->self;
+        dp_report_object(DP_HOST_MADE, stream->device_id, stream->self, "stream");
+    }
     dp_handle_release(context->self);
     return status;
 }
@@ -50,6 +53,7 @@ dp_status dp_stream_destroy(void *handle, bool force) {
     else if (stream == dp_stream_running())
         status = dp_fail(DP_ERR_STATE, "stream %p cannot be destroyed by one of its own tasks", handle);
     if (status == DP_OK) {
+        dp_report_object(DP_HOST_DESTROYED, stream->device_id, handle, NULL);
         dp_stream_retire(stream, force);
         dp_callback_stream_ends(stream);
     }
@@ -85,7 +89,10 @@ dp_status dp_stream_query(void *handle, bool *out_complete) {
     dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
     if (!stream)
         return status;
-    *out_complete = !dp_stream_is_busy(stream);
+    uint64_t submitted = atomic_load(&stream->submitted);
+    *out_complete = atomic_load(&stream->completed) >= submitted;
+    if (*out_complete)
+        dp_report_order(DP_HOST_WAITED, stream->queue, submitted, 0, 0);
     dp_stream_release(stream);
     return DP_OK;
 }

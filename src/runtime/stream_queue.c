@@ -11,11 +11,11 @@
 #include "runtime/report.h"
 #include "runtime/task.h"
 
-enum { FREE_TASKS_MAX = 64, SPIN_NS = 50000, SPINS_BEFORE_YIELD = 2000 };
+enum { FREE_TASKS_MAX = 64, SPIN_NS = 50000, SPINS_BEFORE_YIELD = 2000, SETTLE_MS = 5000 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static dp_stream *all_streams;
-static _Atomic uint64_t last_ticket;
+static _Atomic uint64_t last_ticket, last_queue;
 static _Atomic uint32_t last_stream_id;
 static _Thread_local dp_stream *running;
 
@@ -64,6 +64,7 @@ dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default
     stream->priority = priority < DP_STREAM_PRIORITIES ? priority : DP_STREAM_PRIORITIES - 1;
     stream->flags = flags;
     stream->is_default = is_default;
+    stream->queue = atomic_fetch_add(&last_queue, 1) + 1;
     stream->id = is_default ? 0 : atomic_fetch_add(&last_stream_id, 1) + 1;
     atomic_store(&stream->oldest_ticket, UINT64_MAX);
     stream->self = dp_handle_create(DP_HANDLE_STREAM, stream, destroy_stream);
@@ -142,6 +143,7 @@ void dp_stream_append_plain(dp_stream *stream, dp_task *task) {
     }
     stream->tail = task;
     atomic_store(&stream->submitted, task->number);
+    dp_report_order(DP_HOST_QUEUED, stream->queue, task->number, 0, 0);
     bool wake = atomic_load(&stream->state) == DP_STREAM_IDLE;
     if (wake)
         atomic_store(&stream->state, DP_STREAM_RUNNING); /* nobody else may start it before it is in the list */
@@ -159,6 +161,8 @@ dp_status dp_stream_append(dp_stream *stream, dp_task *task) {
             dp_status status = dp_stream_order_after(stream, earlier);
             if (status != DP_OK)
                 return status;
+        } else if (running != earlier) {
+            dp_report_order(DP_HOST_ORDERED, stream->queue, 0, earlier->queue, atomic_load(&earlier->submitted));
         }
     }
     dp_stream_append_plain(stream, task);
@@ -210,6 +214,7 @@ static bool complete_head(dp_stream *stream, uint64_t *out_completed) {
     /* numbers behind this one may have been dropped */
     *out_completed = more ? stream->head->number - 1 : atomic_load(&stream->submitted);
     atomic_store(&stream->completed, *out_completed);
+    dp_report_order(DP_HOST_ENDED, stream->queue, *out_completed, 0, 0);
     if (!more)
         atomic_store(&stream->state, DP_STREAM_IDLE);
     recycle(stream, task);
@@ -344,7 +349,10 @@ static dp_status wait_for(dp_stream *stream, const goal *g, uint64_t deadline_ns
 }
 
 dp_status dp_stream_wait(dp_stream *stream, uint64_t number, uint64_t deadline_ns) {
-    return wait_for(stream, &(goal){.number = number}, deadline_ns);
+    dp_status status = wait_for(stream, &(goal){.number = number}, deadline_ns);
+    if (status == DP_OK)
+        dp_report_order(DP_HOST_WAITED, stream->queue, number, 0, 0);
+    return status;
 }
 
 dp_status dp_stream_wait_flag(dp_stream *stream, _Atomic bool *flag, uint64_t deadline_ns) {
@@ -395,7 +403,24 @@ void dp_stream_retire(dp_stream *stream, bool force) {
     if (force)
         dp_stream_drop_queued(stream);
     dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
+    dp_report_order(DP_HOST_CLOSED, stream->queue, 0, 0, 0);
     dp_handle_close(stream->self);
+}
+
+static _Atomic bool settled_in_vain;
+
+static bool settle(dp_stream *stream, void *unused) {
+    (void)unused;
+    const goal all = {.number = atomic_load(&stream->submitted)};
+    if (wait_for(stream, &all, dp_deadline_ns(SETTLE_MS)) != DP_OK)
+        atomic_store(&settled_in_vain, true);
+    return true;
+}
+
+void dp_stream_settle(void) {
+    const dp_observer *observer = dp_observer_current();
+    if (DP_UNLIKELY(observer && observer->settles) && !running && !atomic_load(&settled_in_vain))
+        dp_stream_for_each(settle, NULL);
 }
 
 /* First stream from here on that is not being destroyed. Called with the list lock held. */

@@ -47,6 +47,7 @@ struct dp_stream {
     pthread_mutex_t lock;
     void *self; /* handle */
     uint32_t id, device_id, priority, flags;
+    uint64_t queue; /* number of the stream that no other has, default streams included */
     bool is_default;
     dp_context *context; /* one reference; NULL for default streams */
     uint64_t attributes[8];
@@ -105,6 +106,11 @@ void dp_stream_clear_error(dp_stream *stream);
 dp_status dp_stream_wait(dp_stream *stream, uint64_t number, uint64_t deadline_ns);
 /* The same until *flag is true; a task of the stream sets it. */
 dp_status dp_stream_wait_flag(dp_stream *stream, _Atomic bool *flag, uint64_t deadline_ns);
+/*
+ * For an observer that asks for it: gives the work of all streams time to end, but waits for nobody who may in turn wait for this
+ * thread (a callback it has to run): after one wait in vain it does nothing any more. Not a synchronisation for the user.
+ */
+void dp_stream_settle(void);
 bool dp_stream_is_busy(const dp_stream *stream);
 /* Drops what has not begun; what runs is cancelled if it can be. */
 void dp_stream_drop_queued(dp_stream *stream);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/report.h"
 #include "runtime/stream_queue.h"
 
 /* In front of the caller's payload. */
@@ -64,6 +65,7 @@ typedef struct host_function {
 static dp_task_state run_host_function(dp_task *task) {
     host_function *function = task->payload;
     void *context = dp_context_thread_handle();
+    dp_report_order(DP_HOST_WAITED, task->stream->queue, task->number - 1, 0, 0); /* it may tell other threads */
     function->fn(function->user_data);
     dp_context_set_thread_handle(context);
     return DP_TASK_DONE;

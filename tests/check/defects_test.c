@@ -70,6 +70,17 @@ static const defect defects[] = {
     {"blocks", "null_pointer", "out-of-bounds", ""},
     {"blocks", "host_pointer", "out-of-bounds", ""},
     {"blocks", "refused_launch", "host-fault", ""},
+    {"order", "result_too_early", "host-race", ""},
+    {"order", "input_too_early", "host-race", ""},
+    {"order", "copy_behind_copy", "host-race", ""},
+    {"order", "operator_too_early", "host-race", ""},
+    {"order", "freed_too_early", "host-race", ""},
+    {"order", "wrong_stream", "host-race", ""},
+    {"order", "event_too_early", "host-race", ""},
+    {"order", "two_streams", "stream-race", ""},
+    {"order", "leaked_memory", "leaked-memory", ""},
+    {"order", "leaked_stream", "leaked-handle", ""},
+    {"order", "leaked_event", "leaked-handle", ""},
 };
 enum { DEFECTS = sizeof defects / sizeof defects[0] };
 
@@ -136,7 +147,7 @@ static void test_defect(void **state) {
 
 /* A program nobody lists here would go untested. */
 static void test_all_listed(void **state) {
-    static const char *const programs[] = {"memory", "race", "sync", "queue", "blocks"};
+    static const char *const programs[] = {"memory", "race", "sync", "queue", "blocks", "order"};
     (void)state;
     int listed = 0;
     for (unsigned p = 0; p < sizeof programs / sizeof programs[0]; p++) {

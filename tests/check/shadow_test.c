@@ -45,10 +45,12 @@ static void on_hazard(void *context, dp_hazard hazard, dp_stamp earlier, uint32_
 }
 
 /* Hazards the model sees, not counting later what the access itself learns. */
-static unsigned model_access(model *m, const world *w, bool write, uint32_t offset, uint32_t bytes) {
+static unsigned model_access(model *m, const world *w, bool write, uint32_t offset, uint32_t bytes, uint32_t lanes) {
     const uint32_t *done = w->clocks.pipe[w->pipe].done;
     unsigned hazards = 0;
     for (uint32_t b = offset; b < offset + bytes; b++) {
+        if (!(lanes >> (b % DP_CELL_BYTES) & 1))
+            continue;
         if (m->writer[b] > done[m->writer_pipe[b]])
             hazards |= 1u << (write ? DP_HAZARD_WAW : DP_HAZARD_RAW);
         for (unsigned p = 0; write && p < PIPES; p++) {
@@ -57,6 +59,8 @@ static unsigned model_access(model *m, const world *w, bool write, uint32_t offs
         }
     }
     for (uint32_t b = offset; b < offset + bytes; b++) {
+        if (!(lanes >> (b % DP_CELL_BYTES) & 1))
+            continue;
         if (write) {
             m->writer[b] = w->clocks.now;
             m->writer_pipe[b] = w->pipe;
@@ -95,7 +99,13 @@ static void random_order(world *w) {
     }
 }
 
-static void run_world(unsigned steps, uint32_t align) {
+/* Of each block: every second float, the others, one half, a few halves, all. */
+static uint32_t random_lanes(void) {
+    static const uint32_t lanes[] = {0x0f0f0f0f, 0xf0f0f0f0, 0x0000ffff, 0x3300cc30, 0x000000ff, ~0u, ~0u};
+    return lanes[rnd(sizeof lanes / sizeof lanes[0])];
+}
+
+static void run_world(unsigned steps, uint32_t align, bool masked) {
     dp_shadow shadow;
     model *m = calloc(1, sizeof *m);
     world w = {0};
@@ -117,8 +127,14 @@ static void run_world(unsigned steps, uint32_t align) {
         uint32_t time = dp_clock_issue(&w.clocks, w.pipe);
         bool write = rnd(2);
         dp_shadow_access access = {dp_stamp_make(time, i % 1000, w.pipe), &w.clocks.pipe[w.pipe], false, on_hazard, &w};
-        unsigned expected = model_access(m, &w, write, offset, bytes);
-        if (write)
+        uint32_t lanes = masked ? random_lanes() : ~0u;
+        unsigned expected = model_access(m, &w, write, offset, bytes, lanes);
+        uint32_t cell = offset / DP_CELL_BYTES, end = cell + bytes / DP_CELL_BYTES;
+        if (masked && write)
+            dp_shadow_write_lanes(&shadow, &access, cell, end, lanes);
+        else if (masked)
+            dp_shadow_read_lanes(&shadow, &access, cell, end, lanes);
+        else if (write)
             dp_shadow_write(&shadow, &access, offset, bytes);
         else
             dp_shadow_read(&shadow, &access, offset, bytes);
@@ -139,19 +155,24 @@ static void test_bytes(void **state) {
     (void)state;
     for (seed = 1; seed < 40;) {
         uint64_t start = seed;
-        run_world(3000, 1);
+        run_world(3000, 1, false);
         seed = start + 1;
     }
 }
 static void test_cells(void **state) {
     (void)state;
     seed = 99;
-    run_world(20000, 32);
+    run_world(20000, 32, false);
 }
 static void test_words(void **state) {
     (void)state;
     seed = 7;
-    run_world(20000, 4);
+    run_world(20000, 4, false);
+}
+static void test_lanes(void **state) {
+    (void)state;
+    seed = 5;
+    run_world(60000, 32, true);
 }
 
 static void test_data(void **state) {
@@ -163,7 +184,7 @@ static void test_data(void **state) {
         uint32_t offset = rnd(BYTES), bytes = 1 + rnd(100), first = 0, expected_first = 0, expected = 0;
         if (bytes > BYTES - offset)
             bytes = BYTES - offset;
-        switch (rnd(4)) {
+        switch (rnd(5)) {
         case 0:
             dp_shadow_set_data(&shadow, offset, bytes);
             memset(valid + offset, 1, bytes);
@@ -172,6 +193,22 @@ static void test_data(void **state) {
             dp_shadow_clear_data(&shadow, offset, bytes / 4, 1);
             memset(valid + offset, 0, bytes / 4);
             break;
+        case 2: {
+            uint32_t cell = offset / DP_CELL_BYTES, end = cell + rnd(BYTES / DP_CELL_BYTES - cell) + 1, lanes = random_lanes();
+            for (uint32_t b = cell * DP_CELL_BYTES; b < end * DP_CELL_BYTES; b++) {
+                if ((lanes >> (b % DP_CELL_BYTES) & 1) && !valid[b] && !expected++)
+                    expected_first = b;
+            }
+            assert_int_equal(dp_shadow_missing_lanes(&shadow, cell, end, lanes, &first), expected);
+            if (expected)
+                assert_int_equal(first, expected_first);
+            if (rnd(8))
+                break;
+            dp_shadow_set_data_lanes(&shadow, cell, end, lanes);
+            for (uint32_t b = cell * DP_CELL_BYTES; b < end * DP_CELL_BYTES; b++)
+                valid[b] |= lanes >> (b % DP_CELL_BYTES) & 1;
+            break;
+        }
         default:
             for (uint32_t b = offset; b < offset + bytes; b++) {
                 if (!valid[b] && !expected++)
@@ -326,6 +363,7 @@ static void test_spans_merge(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),   cmocka_unit_test(test_cells),  cmocka_unit_test(test_words),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_data),    cmocka_unit_test(test_gm_data), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_blocks_ordered), cmocka_unit_test(test_spans_merge),
     };

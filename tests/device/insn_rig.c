@@ -73,6 +73,30 @@ static void note_visit(void *context, unsigned operand, unsigned mode, const voi
         r->visited[offset + i] |= (uint8_t)mode;
 }
 
+/* Bits 2 and 3: what the same visit by blocks names. */
+static void note_lanes(void *context, unsigned operand, unsigned mode, const uint8_t *addr, uint32_t blocks, uint32_t bits) {
+    rig *r = context;
+    (void)operand;
+    size_t offset = (size_t)(addr - r->ub), bytes = (size_t)blocks * DP_BLOCK_BYTES;
+    assert_true(bits && blocks && offset % DP_BLOCK_BYTES == 0 && offset <= r->ub_bytes && bytes <= r->ub_bytes - offset);
+    for (size_t i = 0; i < bytes; i++) {
+        if (bits >> (i % DP_BLOCK_BYTES) & 1)
+            r->visited[offset + i] |= (uint8_t)(mode << 2);
+    }
+}
+
+static void compare_visits(rig *r, const dp_insn *insn) {
+    if (!dp_insn_visit_lanes(r->core, insn, note_lanes, r))
+        return;
+    r->lane_visits++;
+    for (size_t i = 0; i < r->ub_bytes; i++) {
+        unsigned by_lanes = r->visited[i] >> 2;
+        if (by_lanes != (r->visited[i] & 3u))
+            fail_msg("%s: byte %zu is mode %u by lanes, %u by runs", dp_insn_name(insn->op), i, by_lanes, r->visited[i] & 3u);
+        r->visited[i] &= 3;
+    }
+}
+
 static bool issue(rig *r, dp_insn *insn) {
     r->sentence[0] = 0;
     if (setjmp(r->escape))
@@ -83,6 +107,7 @@ static bool issue(rig *r, dp_insn *insn) {
 
 void rig_run(rig *r, dp_insn *insn) {
     dp_insn_visit(r->core, insn, note_visit, r);
+    compare_visits(r, insn);
     if (!issue(r, insn))
         fail_msg("unexpected fault: %s", r->sentence);
 }

@@ -25,6 +25,7 @@ typedef struct rig {
     uint8_t *expect;  /* what the reference makes of it */
     uint8_t *touched; /* per byte what the reference touched: DP_READ, DP_WRITE */
     uint8_t *visited; /* per byte what dp_insn_visit named */
+    unsigned lane_visits; /* instructions of which dp_insn_visit_lanes named the same */
     jmp_buf escape;
     char sentence[1024];
     uint64_t seed;

@@ -367,6 +367,7 @@ static void every_row(rig *r) {
             }
         }
     }
+    assert_true(r->lane_visits > 100);
 }
 
 static void test_lanes(void **state) { rig_each_rung(*state, every_row); }

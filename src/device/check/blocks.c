@@ -269,4 +269,9 @@ void dp_blocks_sweep(dp_blocks *blocks, dp_conflict_fn conflict, void *context) 
     dp_free(writes.list);
 }
 
+const dp_span *dp_blocks_spans(const dp_blocks *blocks, size_t *out_count) {
+    *out_count = blocks->count;
+    return blocks->list;
+}
+
 uint64_t dp_blocks_lost(const dp_blocks *blocks) { return blocks->lost; }

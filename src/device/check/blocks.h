@@ -51,6 +51,8 @@ void dp_blocks_take(dp_blocks *blocks, uint32_t core, dp_spans *spans);
 typedef void (*dp_conflict_fn)(void *context, const dp_span *a, const dp_span *b, uintptr_t begin, uintptr_t end);
 /* After the last block: finds the conflicts, at most one per pair of spans. */
 void dp_blocks_sweep(dp_blocks *blocks, dp_conflict_fn conflict, void *context);
+/* All accesses of all cores, in no order; valid until the blocks are destroyed. */
+const dp_span *dp_blocks_spans(const dp_blocks *blocks, size_t *out_count);
 uint64_t dp_blocks_lost(const dp_blocks *blocks);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/check/leaks.h"
+#include "device/check/order.h"
 #include "device/check/state.h"
 #include "device/exec.h"
 #include "device/gm.h"
@@ -127,12 +129,7 @@ static bool in_its_memory(dp_check_core *state, unsigned space, const uint8_t *a
     return memory->base && addr >= memory->base && offset <= memory->size_bytes && bytes <= memory->size_bytes - offset;
 }
 
-static void collect(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
-    dp_check_core *state = context;
-    if (!bytes || operand >= 4)
-        return;
-    if (!in_its_memory(state, state->insn->operand[operand].space, addr, bytes) || state->run_count == RUNS_MAX)
-        longjmp(state->enough, 1); /* counts nobody has checked yet may be huge; visitors hold nothing */
+static void add_run(dp_check_core *state, dp_check_run run) {
     if (state->run_count == state->run_room) {
         uint32_t room = state->run_room ? state->run_room * 2 : RUN_ROOM;
         dp_check_run *runs = dp_realloc(DP_MEM_CHECK, state->runs, room * sizeof *runs);
@@ -143,14 +140,28 @@ static void collect(void *context, unsigned operand, unsigned mode, const void *
         state->runs = runs;
         state->run_room = room;
     }
-    const uint8_t *begin = addr;
-    if (!state->box[operand].begin || begin < state->box[operand].begin)
-        state->box[operand].begin = begin;
-    if (begin + bytes > state->box[operand].end)
-        state->box[operand].end = begin + bytes;
-    state->box[operand].mode |= (uint8_t)mode;
-    state->runs[state->run_count++] =
-        (dp_check_run){addr, bytes, (uint8_t)operand, (uint8_t)mode, state->insn->operand[operand].space};
+    const uint8_t *begin = run.addr, *end = run.addr + run.bytes;
+    if (!state->box[run.operand].begin || begin < state->box[run.operand].begin)
+        state->box[run.operand].begin = begin;
+    if (end > state->box[run.operand].end)
+        state->box[run.operand].end = end;
+    state->box[run.operand].mode |= run.mode;
+    state->runs[state->run_count++] = run;
+}
+
+static void collect(void *context, unsigned operand, unsigned mode, const void *addr, size_t bytes) {
+    dp_check_core *state = context;
+    if (!bytes || operand >= 4)
+        return;
+    uint8_t space = state->insn->operand[operand].space;
+    if (!in_its_memory(state, space, addr, bytes) || state->run_count == RUNS_MAX)
+        longjmp(state->enough, 1); /* counts nobody has checked yet may be huge; visitors hold nothing */
+    add_run(state, (dp_check_run){addr, bytes, (uint8_t)operand, (uint8_t)mode, space, 0});
+}
+
+/* Up to 255 repeats of 32 blocks: there is room. */
+static void collect_lanes(void *context, unsigned operand, unsigned mode, const uint8_t *addr, uint32_t blocks, uint32_t bits) {
+    add_run(context, (dp_check_run){addr, (size_t)blocks * DP_BLOCK_BYTES, (uint8_t)operand, (uint8_t)mode, DP_SPACE_UB, bits});
 }
 
 static void check_freed(dp_check_core *state) {
@@ -180,7 +191,8 @@ static void check_accesses(dp_check_core *state) {
         state->run_count = 0;
         return;
     }
-    dp_insn_visit(state->core, state->insn, collect, state);
+    if (!dp_insn_visit_lanes(state->core, state->insn, collect_lanes, state))
+        dp_insn_visit(state->core, state->insn, collect, state);
     dp_check_local_accesses(state, false);
     dp_check_local_accesses(state, true);
     dp_check_gm_accesses(state);
@@ -293,6 +305,9 @@ static void launch_end(dp_launch_info *info) {
     atomic_fetch_add(&check.launches, 1);
     if (launch && launch->blocks) {
         dp_blocks_sweep(launch->blocks, conflict, launch);
+        size_t count;
+        const dp_span *spans = dp_blocks_spans(launch->blocks, &count);
+        dp_order_launch(info, spans, count);
         atomic_fetch_add(&check.lost_spans, dp_blocks_lost(launch->blocks));
         dp_blocks_destroy(launch->blocks);
     }
@@ -304,12 +319,13 @@ static void launch_end(dp_launch_info *info) {
 
 /* ---- the host ---- */
 
+/* Operators read with dst NULL: what they make of bytes without data is not followed. */
 static void host_read(const dp_host_event *event) {
     dp_gm_shadow_cache cache = {0};
     const void *first = NULL;
     dp_gm_range range;
     dp_gm_shadow *shadow = dp_gm_shadow_find(&cache, event->src);
-    size_t missing = shadow ? dp_gm_shadow_missing(shadow, event->src, event->size_bytes, &first) : 0;
+    size_t missing = shadow && event->dst ? dp_gm_shadow_missing(shadow, event->src, event->size_bytes, &first) : 0;
     if (!missing || (event->dst && dp_gm_find(event->dst, &range)))
         return; /* between device buffers padding travels along */
     char count[32];
@@ -319,7 +335,10 @@ static void host_read(const dp_host_event *event) {
              event->name ? event->name : "a copy", dp_describe_count(missing, count));
     dp_describe_gm(first, missing, f.memory, sizeof f.memory);
     snprintf(f.cure, sizeof f.cure, "check that the inputs are filled to their ends, and that the kernel writes the whole result (last tile, all blocks)");
-    dp_finding_add(&f);
+    if (event->queue)
+        dp_finding_add(&f);
+    else
+        dp_order_suspect(&f);
 }
 
 /* Misuse only: what a program may try and live without (support, time, memory), and what a kernel did, is none. */
@@ -346,9 +365,11 @@ static void host(const dp_host_event *event) {
         dp_gm_shadow_add(event->dst, event->size_bytes, dp_gm_find(event->dst, &range) ? range.id : 0, event->caller);
         break;
     case DP_HOST_FREE:
+        dp_order_access(event);
         dp_gm_shadow_remove(event->dst, event->caller);
         break;
     case DP_HOST_WRITE:
+        dp_order_access(event);
         dp_gm_shadow_enter(); /* it may be freed meanwhile */
         shadow = dp_gm_shadow_find(&cache, event->dst);
         if (shadow)
@@ -356,6 +377,7 @@ static void host(const dp_host_event *event) {
         dp_gm_shadow_leave();
         break;
     case DP_HOST_READ:
+        dp_order_access(event);
         dp_gm_shadow_enter();
         host_read(event);
         dp_gm_shadow_leave();
@@ -363,7 +385,19 @@ static void host(const dp_host_event *event) {
     case DP_HOST_FAULT:
         host_fault(event);
         break;
-    default:
+    case DP_HOST_QUEUED:
+    case DP_HOST_ENDED:
+    case DP_HOST_WAITED:
+    case DP_HOST_ORDERED:
+    case DP_HOST_CLOSED:
+        dp_order_event(event);
+        break;
+    case DP_HOST_MADE:
+    case DP_HOST_DESTROYED:
+    case DP_HOST_RESET:
+        dp_leaks_event(event);
+        break;
+    case DP_HOST_CALL:
         break;
     }
 }
@@ -387,6 +421,7 @@ static bool option(const char *name) {
 static void install(void) {
     static const dp_observer observer = {
         .exact_bounds = true,
+        .settles = true,
         .name = "check",
         .launch_begin = launch_begin,
         .launch_end = launch_end,
@@ -409,12 +444,21 @@ static void install(void) {
     else if (value)
         dp_finding_set_limit((unsigned)value);
     dp_observer_install(&observer);
+    dp_leaks_install();
     dp_check_report_start();
 }
 
 void dp_check_install(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install);
+}
+
+void dp_check_fork_prepare(void) { dp_order_fork_prepare(); }
+void dp_check_fork_parent(void) { dp_order_fork_parent(); }
+
+void dp_check_fork_child(void) {
+    dp_order_fork_child();
+    dp_leaks_fork_child();
 }
 
 unsigned dp_check_finding_count(void) { return dp_finding_count(); }

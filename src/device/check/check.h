@@ -22,6 +22,11 @@ void dp_check_install(void);
 /* Writes the report as it stands (text, and JSON if asked for). Called at exit by itself; thread-safe. */
 void dp_check_flush(void);
 
+/* Around fork(), between the locks of the streams and those of device memory. */
+void dp_check_fork_prepare(void);
+void dp_check_fork_parent(void);
+void dp_check_fork_child(void);
+
 /* Different findings so far. */
 unsigned dp_check_finding_count(void);
 

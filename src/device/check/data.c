@@ -47,6 +47,21 @@ static size_t missing_in(dp_check_core *state, unsigned space, const uint8_t *ad
     return missing;
 }
 
+/* The same for a run. */
+static size_t missing_in_run(dp_check_core *state, const dp_check_run *run, const uint8_t **out_first, uint32_t *out_origin) {
+    if (!run->bits)
+        return missing_in(state, run->space, run->addr, run->bytes, out_first, out_origin);
+    uint32_t offset = 0, first = 0;
+    const dp_shadow *shadow = local_shadow(state, run->space, run->addr, run->bytes, &offset);
+    uint32_t cell = offset / DP_CELL_BYTES, cells = (uint32_t)run->bytes / DP_CELL_BYTES;
+    size_t missing = shadow ? dp_shadow_missing_lanes(shadow, cell, cell + cells, run->bits, &first) : 0;
+    if (missing) {
+        *out_first = state->core->memory[run->space].base + first;
+        *out_origin = shadow->origin[first / DP_CELL_BYTES];
+    }
+    return missing;
+}
+
 static void set_data(dp_check_core *state, unsigned space, const uint8_t *addr, size_t bytes) {
     uint32_t offset;
     if (space == DP_SPACE_GM) {
@@ -58,6 +73,18 @@ static void set_data(dp_check_core *state, unsigned space, const uint8_t *addr, 
     dp_shadow *shadow = local_shadow(state, space, addr, bytes, &offset);
     if (shadow)
         dp_shadow_set_data(shadow, offset, (uint32_t)bytes);
+}
+
+static void set_data_of_run(dp_check_core *state, const dp_check_run *run) {
+    uint32_t offset;
+    if (!run->bits) {
+        set_data(state, run->space, run->addr, run->bytes);
+        return;
+    }
+    dp_shadow *shadow = local_shadow(state, run->space, run->addr, run->bytes, &offset);
+    uint32_t cells = (uint32_t)run->bytes / DP_CELL_BYTES;
+    if (shadow)
+        dp_shadow_set_data_lanes(shadow, offset / DP_CELL_BYTES, offset / DP_CELL_BYTES + cells, run->bits);
 }
 
 static void clear_data(dp_check_core *state, unsigned space, const uint8_t *addr, size_t bytes, uint32_t origin) {
@@ -276,7 +303,7 @@ static void set_written(dp_check_core *state) {
     bool whole = state->run_count > 4 && box_is_whole(state, 0);
     for (uint32_t i = 0; i < state->run_count; i++) {
         if ((state->runs[i].mode & 2) && !(whole && state->runs[i].operand == 0))
-            set_data(state, state->runs[i].space, state->runs[i].addr, state->runs[i].bytes);
+            set_data_of_run(state, &state->runs[i]);
     }
 }
 
@@ -294,7 +321,7 @@ void dp_check_data(dp_check_core *state) {
         const dp_check_run *run = &state->runs[i];
         if (!(run->mode & 1) || whole[run->operand])
             continue;
-        missing = missing_in(state, run->space, run->addr, run->bytes, &first, &origin);
+        missing = missing_in_run(state, run, &first, &origin);
         if (missing)
             bad = run;
     }
@@ -350,6 +377,13 @@ static size_t shared_bytes(const dp_check_core *state, unsigned k, const uint8_t
         } else {
             const uint8_t *begin = r->addr > w->addr ? r->addr : w->addr;
             const uint8_t *w_end = w->addr + w->bytes, *r_end = r->addr + r->bytes;
+            if (w->bits && !(w->bits & r->bits)) { /* other lanes of the same blocks; either both runs have bits or none */
+                if (w_end <= r_end)
+                    i = next_run(state, i + 1, 0);
+                else
+                    j = next_run(state, j + 1, k);
+                continue;
+            }
             *out_begin = begin;
             return (size_t)((r_end < w_end ? r_end : w_end) - begin);
         }

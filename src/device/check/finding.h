@@ -18,6 +18,10 @@
     X(RACE_WAW, "race-waw")                                                                                            \
     X(BLOCK_WAW, "blocks-write-same")                                                                                  \
     X(BLOCK_RAW, "blocks-read-write")                                                                                  \
+    X(HOST_RACE, "host-race")                                                                                          \
+    X(STREAM_RACE, "stream-race")                                                                                      \
+    X(LEAKED_MEMORY, "leaked-memory")                                                                                  \
+    X(LEAKED_HANDLE, "leaked-handle")                                                                                  \
     X(FLAG_TWICE, "flag-set-twice")                                                                                    \
     X(FLAG_LEFT, "flag-never-waited")                                                                                  \
     X(FLAG_NEVER_SET, "flag-never-set")                                                                                \

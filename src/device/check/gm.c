@@ -24,6 +24,7 @@ static struct {
     _Atomic uint64_t epoch;
     dp_gm_story freed[FREED_KEPT];
     uint64_t freed_count;
+    _Atomic uint64_t newest_id, disowned_id; /* allocations up to it are those of the process this one was forked from */
 } gm = {.lock = PTHREAD_RWLOCK_INITIALIZER, .epoch = 1};
 
 /* First entry whose base is above addr. */
@@ -58,6 +59,7 @@ void dp_gm_shadow_add(void *base, size_t size_bytes, uint64_t id, const void *ca
     if (!shadow)
         return;
     shadow->story = (dp_gm_story){.id = id, .size_bytes = size_bytes, .base = (uintptr_t)base, .alloc_caller = caller};
+    atomic_store(&gm.newest_id, id);
     shadow->bits = dp_alloc(DP_MEM_CHECK, (size_bytes / WORD_BYTES + 2) * sizeof *shadow->bits);
     pthread_rwlock_wrlock(&gm.lock);
     if (gm.count == gm.room) {
@@ -222,3 +224,14 @@ bool dp_gm_story_of(const void *addr, dp_gm_story *out_story) {
     pthread_rwlock_unlock(&gm.lock);
     return found;
 }
+
+void dp_gm_story_each(void (*visit)(void *context, const dp_gm_story *story), void *context) {
+    pthread_rwlock_rdlock(&gm.lock);
+    for (size_t i = 0; i < gm.count; i++) {
+        if (gm.list[i]->story.id > atomic_load(&gm.disowned_id))
+            visit(context, &gm.list[i]->story);
+    }
+    pthread_rwlock_unlock(&gm.lock);
+}
+
+void dp_gm_story_disown(void) { atomic_store(&gm.disowned_id, atomic_load(&gm.newest_id)); }

@@ -42,6 +42,11 @@ typedef struct dp_gm_story {
     bool freed;
 } dp_gm_story;
 
+/* Calls for every live allocation that this process made itself, in order of address. */
+void dp_gm_story_each(void (*visit)(void *context, const dp_gm_story *story), void *context);
+/* In the child of a fork: what is live now is the parent's. */
+void dp_gm_story_disown(void);
+
 /* The live allocation around addr, else the one freed last that held it. False: never seen. */
 bool dp_gm_story_of(const void *addr, dp_gm_story *out_story);
 

@@ -15,12 +15,14 @@ static unsigned classify_f32(uint32_t bits) {
 }
 
 /* What is found among the elements of [addr, addr + bytes); *out_at is the first NaN or infinity. */
-static unsigned scan(const uint8_t *addr, size_t bytes, unsigned dtype, const uint8_t **out_at) {
+static unsigned scan(const uint8_t *addr, size_t bytes, uint32_t bits, unsigned dtype, const uint8_t **out_at) {
     unsigned size = dp_dtype_bits(dtype) / 8, found = 0;
     for (size_t i = 0; i + size <= bytes; i += size) {
         unsigned kind = 0;
         uint16_t half;
         uint32_t word;
+        if (bits && !(bits >> (i % DP_BLOCK_BYTES) & 1))
+            continue;
         if (dtype == DP_F32) {
             memcpy(&word, addr + i, sizeof word);
             kind = classify_f32(word);
@@ -45,7 +47,7 @@ static unsigned scan_runs(const dp_check_core *state, unsigned mode, const uint8
         const uint8_t *at = NULL;
         if (!(run->mode & mode) || !is_float(dtype))
             continue;
-        unsigned kind = scan(run->addr, run->bytes, dtype, &at);
+        unsigned kind = scan(run->addr, run->bytes, run->bits, dtype, &at);
         if ((kind & (HAS_NAN | HAS_INF)) && !(found & (HAS_NAN | HAS_INF)))
             *out_at = at;
         found |= kind;

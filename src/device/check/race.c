@@ -81,9 +81,9 @@ typedef struct lanes {
 
 static void look_at_lanes(const dp_shadow_access *access, lanes *l, bool write) {
     if (l->bits && write)
-        dp_shadow_write_bits(l->shadow, access, l->cell, l->bits);
+        dp_shadow_write_lanes(l->shadow, access, l->cell, l->cell + 1, l->bits);
     else if (l->bits)
-        dp_shadow_read_bits(l->shadow, access, l->cell, l->bits);
+        dp_shadow_read_lanes(l->shadow, access, l->cell, l->cell + 1, l->bits);
     l->bits = 0;
 }
 
@@ -118,7 +118,12 @@ void dp_check_local_accesses(dp_check_core *state, bool write) {
             continue;
         }
         look_at_lanes(&access, &pending, write);
-        if (write)
+        uint32_t cells = (uint32_t)run->bytes / DP_CELL_BYTES;
+        if (run->bits && write)
+            dp_shadow_write_lanes(shadow, &access, cell, cell + cells, run->bits);
+        else if (run->bits)
+            dp_shadow_read_lanes(shadow, &access, cell, cell + cells, run->bits);
+        else if (write)
             dp_shadow_write(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);
         else
             dp_shadow_read(shadow, &access, (uint32_t)offset, (uint32_t)run->bytes);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "device/check/check.h"
+#include "device/check/leaks.h"
+#include "device/check/order.h"
 #include "device/check/state.h"
 
 enum { EAGER_FINDINGS = 64, PAUSE_MS = 200 };
@@ -94,6 +96,8 @@ static void print_notes(FILE *out, const dp_check_totals *totals) {
     if (totals->lost_spans)
         fprintf(out, "doppel check: %s scattered accesses of device memory were not compared between blocks\n",
                 dp_describe_count(totals->lost_spans, count));
+    if (dp_order_gave_up())
+        fprintf(out, "doppel check: more than 64 streams at a time, the order between them and the host was not checked\n");
     if (totals->no_memory)
         fprintf(out, "doppel check: host memory ran out, part of the run was not checked\n");
 }
@@ -207,4 +211,10 @@ void dp_check_flush(void) {
 }
 
 /* After the program's own exit handlers, so that what they do is counted. */
-static __attribute__((destructor)) void at_exit(void) { dp_check_flush(); }
+static __attribute__((destructor)) void at_exit(void) {
+    if (!atomic_load(&report.started))
+        return;
+    dp_order_flush();
+    dp_leaks_report();
+    dp_check_flush();
+}

@@ -79,11 +79,9 @@ static dp_split *split_cell(dp_shadow *shadow, uint32_t cell) {
     dp_split *split = &shadow->splits[index];
     shadow->split_live++;
     split->cell = cell;
-    for (unsigned b = 0; b < DP_CELL_BYTES; b++)
-        split->writer[b] = shadow->writer[cell];
-    split->reader_pipes = 0;
-    split->writer_pipes = (uint8_t)(1u << dp_stamp_pipe(shadow->writer[cell]));
-    split->newest_write[dp_stamp_pipe(shadow->writer[cell])] = dp_stamp_time(shadow->writer[cell]);
+    split->writers = 1;
+    split->writer[0] = (dp_lane_group){~0u, shadow->writer[cell]};
+    memset(split->readers, 0, sizeof split->readers);
     shadow->writer[cell] = dp_stamp_make(DP_SPLIT_TIME, index, NO_PIPE);
     return split;
 }
@@ -106,28 +104,37 @@ static bool use_reader(dp_shadow *shadow, unsigned pipe) {
     return shadow->reader[pipe] != NULL;
 }
 
-/* Byte stamps of a split cell against the access. */
-static void check_bytes(const dp_shadow_access *access, const dp_stamp stamps[], dp_hazard hazard, uint32_t cell,
-                        uint32_t bits) {
-    for (uint32_t b = 0; b < DP_CELL_BYTES; b++) {
-        if (!(bits >> b & 1) || finished(access, stamps[b]))
-            continue;
-        uint32_t end = b + 1;
-        while (end < DP_CELL_BYTES && (bits >> end & 1) && stamps[end] == stamps[b])
-            end++;
-        access->hazard(access->context, hazard, stamps[b], cell * DP_CELL_BYTES + b, end - b);
-        b = end - 1;
+/* ---- groups ---- */
+
+/* The access takes the bytes `bits` over from the other groups. False: no room for a group of its own, nothing changed. */
+static bool take_bytes(dp_lane_group *list, uint8_t *count, unsigned room, uint32_t bits, dp_stamp stamp) {
+    unsigned left = 0, kept = 0;
+    for (unsigned i = 0; i < *count; i++)
+        left += (list[i].bits & ~bits) != 0;
+    if (left == room)
+        return false;
+    for (unsigned i = 0; i < *count; i++) {
+        uint32_t rest = list[i].bits & ~bits;
+        if (rest)
+            list[kept++] = (dp_lane_group){rest, list[i].stamp};
     }
+    list[kept] = (dp_lane_group){bits, stamp};
+    *count = (uint8_t)(kept + 1);
+    return true;
 }
 
-/* True when the newest access of each pipe to any byte of a split cell is finished: no byte needs a look. */
-static bool all_finished(const dp_shadow_access *access, unsigned pipes, const uint32_t newest[]) {
-    for (; pipes; pipes &= pipes - 1) {
-        unsigned p = (unsigned)__builtin_ctz(pipes);
-        if (newest[p] > access->done->done[p])
-            return false;
+/* Groups of the cells [cell, end) against an access of the bytes `bits` of each. */
+static void check_groups(const dp_shadow_access *access, const dp_lane_group *list, unsigned count, dp_hazard hazard,
+                         uint32_t cell, uint32_t end, uint32_t bits) {
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t shared = list[i].bits & bits;
+        if (!shared || finished(access, list[i].stamp))
+            continue;
+        unsigned first = (unsigned)__builtin_ctz(shared);
+        uint32_t gap = ~(shared >> first); /* 0: every byte of the cell */
+        uint32_t bytes = gap ? (uint32_t)__builtin_ctz(gap) : (end - cell) * DP_CELL_BYTES;
+        access->hazard(access->context, hazard, list[i].stamp, cell * DP_CELL_BYTES + first, bytes);
     }
-    return true;
 }
 
 /* Writers of one cell, the bytes `bits` of it, against an access. */
@@ -136,8 +143,7 @@ static void check_writer(const dp_shadow *shadow, const dp_shadow_access *access
     dp_stamp writer = shadow->writer[cell];
     if (is_split(writer)) {
         const dp_split *split = &shadow->splits[dp_stamp_site(writer)];
-        if (!all_finished(access, split->writer_pipes, split->newest_write))
-            check_bytes(access, split->writer, hazard, cell, bits);
+        check_groups(access, split->writer, split->writers, hazard, cell, cell + 1, bits);
     } else if (!finished(access, writer)) {
         unsigned first = (unsigned)__builtin_ctz(bits), last = 31u - (unsigned)__builtin_clz(bits);
         access->hazard(access->context, hazard, writer, cell * DP_CELL_BYTES + first, last - first + 1);
@@ -206,11 +212,9 @@ static void check_split_readers(const dp_shadow *shadow, const dp_shadow_access 
     if (!is_split(shadow->writer[cell]))
         return;
     const dp_split *split = &shadow->splits[dp_stamp_site(shadow->writer[cell])];
-    if (all_finished(access, split->reader_pipes & ~(1u << dp_stamp_pipe(access->stamp)), split->newest_read))
-        return;
     for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
-        if ((split->reader_pipes >> p & 1) && p != dp_stamp_pipe(access->stamp))
-            check_bytes(access, split->reader[p], DP_HAZARD_WAR, cell, bits);
+        if (p != dp_stamp_pipe(access->stamp))
+            check_groups(access, split->reader[p], split->readers[p], DP_HAZARD_WAR, cell, cell + 1, bits);
     }
 }
 
@@ -231,13 +235,36 @@ static void drop_extent(dp_shadow *shadow, dp_extent *extent) {
     shadow->extents_used &= ~(1ull << (extent - shadow->extent));
 }
 
+/* True when every stamp of the extent stands for whole cells. */
+static bool is_plain(const dp_extent *extent) {
+    bool plain = extent->writers == 1;
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++)
+        plain = plain && (extent->readers[p] == 0 || (extent->readers[p] == 1 && extent->reader[p][0].bits == ~0u));
+    return plain;
+}
+
+static void give_cell_groups(dp_shadow *shadow, const dp_extent *extent, uint32_t cell) {
+    dp_split *split = split_cell(shadow, cell);
+    if (!split)
+        return;
+    split->writers = extent->writers;
+    memcpy(split->writer, extent->writer, extent->writers * sizeof extent->writer[0]);
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        split->readers[p] = extent->readers[p];
+        memcpy(split->reader[p], extent->reader[p], extent->readers[p] * sizeof extent->reader[p][0]);
+    }
+}
+
 /* Gives the cells their own stamps again. */
 static void dissolve_extent(dp_shadow *shadow, dp_extent *extent) {
-    fill_stamps(shadow->writer, extent->begin, extent->end, extent->writer);
+    bool plain = is_plain(extent);
+    fill_stamps(shadow->writer, extent->begin, extent->end, extent->writer[0].stamp);
     for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
         if (shadow->reader_pipes >> p & 1)
-            fill_stamps(shadow->reader[p], extent->begin, extent->end, extent->reader[p]);
+            fill_stamps(shadow->reader[p], extent->begin, extent->end, plain && extent->readers[p] ? extent->reader[p][0].stamp : 0);
     }
+    for (uint32_t cell = extent->begin; !plain && cell < extent->end; cell++)
+        give_cell_groups(shadow, extent, cell);
     drop_extent(shadow, extent);
 }
 
@@ -262,44 +289,65 @@ static uint32_t next_owned(const dp_shadow *shadow, uint32_t cell, uint32_t end)
     return cell;
 }
 
-/* Everything in [cell, end) was written by stamp, and whoever knows that knows what it had to wait for. */
-static void make_extent(dp_shadow *shadow, uint32_t cell, uint32_t end, dp_stamp stamp) {
-    if (end - cell < EXTENT_MIN_CELLS || shadow->extents_used == ~0ull) {
-        fill_stamps(shadow->writer, cell, end, stamp);
-        return;
-    }
+/* A new extent with one writer and no readers; NULL when there are enough or it is too small. */
+static dp_extent *new_extent(dp_shadow *shadow, uint32_t cell, uint32_t end, dp_stamp writer) {
+    if (end - cell < EXTENT_MIN_CELLS || shadow->extents_used == ~0ull)
+        return NULL;
     unsigned index = (unsigned)__builtin_ctzll(~shadow->extents_used);
+    dp_extent *extent = &shadow->extent[index];
     shadow->extents_used |= 1ull << index;
-    shadow->extent[index] = (dp_extent){.begin = cell, .end = end, .writer = stamp};
+    *extent = (dp_extent){.begin = cell, .end = end, .writers = 1, .writer = {{~0u, writer}}};
     memset(shadow->owner + cell, (int)index + 1, end - cell);
+    return extent;
 }
 
-static void check_extent(const dp_extent *extent, const dp_shadow_access *access, bool write) {
-    uint32_t offset = extent->begin * DP_CELL_BYTES, bytes = (extent->end - extent->begin) * DP_CELL_BYTES;
-    for (unsigned p = 0; write && p < DP_CHECK_PIPES; p++) {
-        if (p != dp_stamp_pipe(access->stamp) && !finished(access, extent->reader[p]))
-            access->hazard(access->context, DP_HAZARD_WAR, extent->reader[p], offset, bytes);
-    }
-    if (!finished(access, extent->writer))
-        access->hazard(access->context, write ? DP_HAZARD_WAW : DP_HAZARD_RAW, extent->writer, offset, bytes);
+static bool all_same(const dp_stamp *stamps, uint32_t cell, uint32_t end) {
+    dp_stamp first = stamps[cell];
+    while (end - cell >= CHUNK && same_stamps(stamps + cell, first))
+        cell += CHUNK;
+    while (cell < end && stamps[cell] == first)
+        cell++;
+    return cell == end;
 }
+
+/* Cells without owner to which the same happened, as an extent. NULL: they differ, or there is none to be had. */
+static dp_extent *extent_of_alike(dp_shadow *shadow, uint32_t cell, uint32_t end) {
+    if (end - cell < EXTENT_MIN_CELLS || is_split(shadow->writer[cell]) || !all_same(shadow->writer, cell, end))
+        return NULL;
+    for (unsigned p = 0; p < DP_CHECK_PIPES; p++) {
+        if ((shadow->reader_pipes >> p & 1) && !all_same(shadow->reader[p], cell, end))
+            return NULL;
+    }
+    dp_extent *extent = new_extent(shadow, cell, end, shadow->writer[cell]);
+    for (unsigned p = 0; extent && p < DP_CHECK_PIPES; p++) {
+        if ((shadow->reader_pipes >> p & 1) && shadow->reader[p][cell]) {
+            extent->readers[p] = 1;
+            extent->reader[p][0] = (dp_lane_group){~0u, shadow->reader[p][cell]};
+        }
+    }
+    return extent;
+}
+
+static void check_extent(const dp_extent *extent, const dp_shadow_access *access, bool write, uint32_t bits) {
+    /* readers first: who waits for the reader of the last tile has waited for its writer */
+    for (unsigned p = 0; write && p < DP_CHECK_PIPES; p++) {
+        if (p != dp_stamp_pipe(access->stamp))
+            check_groups(access, extent->reader[p], extent->readers[p], DP_HAZARD_WAR, extent->begin, extent->end, bits);
+    }
+    check_groups(access, extent->writer, extent->writers, write ? DP_HAZARD_WAW : DP_HAZARD_RAW, extent->begin, extent->end, bits);
+}
+
+/* ---- parts of cells ---- */
 
 static void read_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
     unsigned pipe = dp_stamp_pipe(access->stamp);
     dissolve_at(shadow, cell);
     check_writer(shadow, access, DP_HAZARD_RAW, cell, bits);
     dp_split *split = access->whole_cells ? NULL : split_cell(shadow, cell);
-    if (!split) {
+    if (split)
+        take_bytes(split->reader[pipe], &split->readers[pipe], DP_CELL_BYTES, bits, access->stamp);
+    else
         shadow->reader[pipe][cell] = access->stamp;
-        return;
-    }
-    if (!(split->reader_pipes >> pipe & 1)) {
-        memset(split->reader[pipe], 0, sizeof split->reader[pipe]);
-        split->reader_pipes |= (uint8_t)(1u << pipe);
-    }
-    split->newest_read[pipe] = dp_stamp_time(access->stamp);
-    for (; bits; bits &= bits - 1)
-        split->reader[pipe][__builtin_ctz(bits)] = access->stamp;
 }
 
 static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
@@ -310,16 +358,43 @@ static void write_part(dp_shadow *shadow, const dp_shadow_access *access, uint32
     if (shadow->writer[cell] == access->stamp)
         return;
     dp_split *split = split_cell(shadow, cell);
-    if (!split) {
+    if (split)
+        take_bytes(split->writer, &split->writers, DP_CELL_BYTES, bits, access->stamp);
+    else
         shadow->writer[cell] = access->stamp;
-        return;
-    }
-    unsigned pipe = dp_stamp_pipe(access->stamp);
-    split->writer_pipes |= (uint8_t)(1u << pipe);
-    split->newest_write[pipe] = dp_stamp_time(access->stamp);
-    for (; bits; bits &= bits - 1)
-        split->writer[__builtin_ctz(bits)] = access->stamp;
 }
+
+/* The bytes `bits` of every cell of the extent; false: it has no room for one more group. */
+static bool lanes_of_extent(dp_extent *extent, const dp_shadow_access *access, uint32_t bits, bool write) {
+    unsigned pipe = dp_stamp_pipe(access->stamp);
+    check_extent(extent, access, write, bits);
+    if (write)
+        return take_bytes(extent->writer, &extent->writers, DP_EXTENT_GROUPS, bits, access->stamp);
+    return take_bytes(extent->reader[pipe], &extent->readers[pipe], DP_EXTENT_GROUPS, bits, access->stamp);
+}
+
+static void access_lanes(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end, uint32_t bits,
+                         bool write) {
+    while (cell < end) {
+        dp_extent *extent = shadow->owner[cell] ? &shadow->extent[shadow->owner[cell] - 1] : NULL;
+        if (extent && (extent->begin != cell || extent->end > end)) {
+            dissolve_extent(shadow, extent);
+            extent = NULL;
+        }
+        uint32_t stop = extent ? extent->end : next_owned(shadow, cell, end);
+        if (!extent)
+            extent = extent_of_alike(shadow, cell, stop);
+        if (!extent || !lanes_of_extent(extent, access, bits, write)) {
+            for (uint32_t at = cell; at < stop && write; at++)
+                write_part(shadow, access, at, bits);
+            for (uint32_t at = cell; at < stop && !write; at++)
+                read_part(shadow, access, at, bits);
+        }
+        cell = stop;
+    }
+}
+
+/* ---- whole cells ---- */
 
 /* Cells touched in part at both ends, whole cells between. */
 typedef struct cut {
@@ -372,8 +447,10 @@ static void read_whole(dp_shadow *shadow, const dp_shadow_access *access, uint32
             read_cells(shadow, access, cell, stop);
             cell = stop;
         } else if (extent->begin == cell && extent->end <= end) {
-            check_extent(extent, access, false);
-            extent->reader[dp_stamp_pipe(access->stamp)] = access->stamp;
+            unsigned pipe = dp_stamp_pipe(access->stamp);
+            check_extent(extent, access, false, ~0u);
+            extent->readers[pipe] = 1;
+            extent->reader[pipe][0] = (dp_lane_group){~0u, access->stamp};
             cell = extent->end;
         } else {
             dissolve_extent(shadow, extent);
@@ -389,11 +466,12 @@ static void write_whole(dp_shadow *shadow, const dp_shadow_access *access, uint3
             check_write_cells(shadow, access, cell, stop);
             cell = stop;
         } else if (extent->begin == cell && extent->end <= end) {
-            check_extent(extent, access, true);
+            check_extent(extent, access, true, ~0u);
             cell = extent->end;
             if (extent->begin == first && extent->end == end) { /* the same tile again */
-                extent->writer = access->stamp;
-                memset(extent->reader, 0, sizeof extent->reader);
+                extent->writers = 1;
+                extent->writer[0] = (dp_lane_group){~0u, access->stamp};
+                memset(extent->readers, 0, sizeof extent->readers);
                 return;
             }
             drop_extent(shadow, extent);
@@ -401,8 +479,9 @@ static void write_whole(dp_shadow *shadow, const dp_shadow_access *access, uint3
             dissolve_extent(shadow, extent);
         }
     }
-    if (first < end)
-        make_extent(shadow, first, end, access->stamp);
+    /* who knows this write to be finished knows what it had to wait for */
+    if (first < end && !new_extent(shadow, first, end, access->stamp))
+        fill_stamps(shadow->writer, first, end, access->stamp);
 }
 
 void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes) {
@@ -427,14 +506,20 @@ void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t
         write_part(shadow, access, c.tail_cell, c.tail_bits);
 }
 
-void dp_shadow_read_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
-    if (bits && use_reader(shadow, dp_stamp_pipe(access->stamp)))
-        read_part(shadow, access, cell, bits);
+void dp_shadow_read_lanes(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end, uint32_t bits) {
+    if (!use_reader(shadow, dp_stamp_pipe(access->stamp)))
+        return;
+    if (bits == ~0u || access->whole_cells)
+        read_whole(shadow, access, cell, end);
+    else
+        access_lanes(shadow, access, cell, end, bits, false);
 }
 
-void dp_shadow_write_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits) {
-    if (bits)
-        write_part(shadow, access, cell, bits);
+void dp_shadow_write_lanes(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end, uint32_t bits) {
+    if (bits == ~0u)
+        write_whole(shadow, access, cell, end);
+    else
+        access_lanes(shadow, access, cell, end, bits, true);
 }
 
 static uint32_t missing_of_cell(const dp_shadow *shadow, uint32_t cell, uint32_t bits, uint32_t before, uint32_t *out_first) {
@@ -466,6 +551,20 @@ uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t by
     if (c.tail_bits)
         count += missing_of_cell(shadow, c.tail_cell, c.tail_bits, count, out_first);
     return count;
+}
+
+uint32_t dp_shadow_missing_lanes(const dp_shadow *shadow, uint32_t cell, uint32_t end, uint32_t bits, uint32_t *out_first) {
+    uint32_t all = ~0u, count = 0;
+    for (uint32_t at = cell; at < end; at++)
+        all &= shadow->valid[at];
+    for (uint32_t at = cell; (bits & ~all) && at < end; at++)
+        count += missing_of_cell(shadow, at, bits, count, out_first);
+    return count;
+}
+
+void dp_shadow_set_data_lanes(dp_shadow *shadow, uint32_t cell, uint32_t end, uint32_t bits) {
+    for (; cell < end; cell++)
+        shadow->valid[cell] |= bits;
 }
 
 void dp_shadow_set_data(dp_shadow *shadow, uint32_t offset, uint32_t bytes) {

@@ -2,9 +2,10 @@
  * shadow.h - who touched the on-chip memory of a core last, and which of its bytes hold data.
  *
  * Memory is kept in cells of 32 bytes. A stamp names an access: time << 32 | site << 3 | pipe (time: clock.h; site: sites
- * of state.h). A cell of which different accesses touched different bytes is split: its stamps are then kept per byte.
- * A range of cells that was written as a whole is an extent and has one set of stamps, until an access cuts through it: most
- * kernels use the same tiles again and again, and then an access costs the same whatever its size.
+ * of state.h). A cell of which different accesses touched different bytes is split: its stamps are then kept per group of
+ * bytes. A range of cells to which the same happened (written as a whole, or the same lanes of every block) is an extent and
+ * has one set of stamps, until an access cuts through it: most kernels use the same tiles again and again, and then an
+ * access costs the same whatever its size.
  */
 #ifndef DOPPEL_DEVICE_CHECK_SHADOW_H
 #define DOPPEL_DEVICE_CHECK_SHADOW_H
@@ -22,22 +23,28 @@ static inline dp_stamp dp_stamp_make(uint32_t time, uint32_t site, unsigned pipe
     return (uint64_t)time << 32 | (uint64_t)site << 3 | pipe;
 }
 
-/* Stamps per byte of a split cell. */
+/* Bytes of a cell (one bit each) that an access touched last. */
+typedef struct dp_lane_group {
+    uint32_t bits;
+    dp_stamp stamp;
+} dp_lane_group;
+
+/* Stamps of a split cell: groups share no byte, so there are never more than a cell has bytes. */
 typedef struct dp_split {
     uint32_t cell;
     uint32_t next_free;
-    uint8_t reader_pipes; /* bit p: reader[p] holds something */
-    uint8_t writer_pipes;
-    uint32_t newest_write[DP_CHECK_PIPES], newest_read[DP_CHECK_PIPES]; /* time of each pipe's last access of any byte */
-    dp_stamp writer[DP_CELL_BYTES];
-    dp_stamp reader[DP_CHECK_PIPES][DP_CELL_BYTES];
+    uint8_t writers, readers[DP_CHECK_PIPES]; /* groups in use */
+    dp_lane_group writer[DP_CELL_BYTES];
+    dp_lane_group reader[DP_CHECK_PIPES][DP_CELL_BYTES]; /* reads of part of the cell */
 } dp_split;
 
-/* Cells [begin, end), all with these stamps; the cells' own stamps are out of date. */
+/* Cells [begin, end), each with these groups; the cells' own stamps are out of date. */
+enum { DP_EXTENT_GROUPS = 4 };
 typedef struct dp_extent {
-    uint32_t begin, end; /* equal: not in use */
-    dp_stamp writer;
-    dp_stamp reader[DP_CHECK_PIPES];
+    uint32_t begin, end;
+    uint8_t writers, readers[DP_CHECK_PIPES];
+    dp_lane_group writer[DP_EXTENT_GROUPS];
+    dp_lane_group reader[DP_CHECK_PIPES][DP_EXTENT_GROUPS];
 } dp_extent;
 
 enum { DP_EXTENTS = 64 };
@@ -85,13 +92,15 @@ typedef struct dp_shadow_access {
 /* [offset, offset + bytes) must lie inside the memory. */
 void dp_shadow_read(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes);
 void dp_shadow_write(dp_shadow *shadow, const dp_shadow_access *access, uint32_t offset, uint32_t bytes);
-/* The bytes `bits` of one cell: lanes of one block, together. */
-void dp_shadow_read_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits);
-void dp_shadow_write_bits(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t bits);
+/* The same lanes of every block: the bytes `bits` (not 0) of each of the cells [cell, end). */
+void dp_shadow_read_lanes(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end, uint32_t bits);
+void dp_shadow_write_lanes(dp_shadow *shadow, const dp_shadow_access *access, uint32_t cell, uint32_t end, uint32_t bits);
 
 /* Bytes of the range without data; *out_first is the offset of the first one. 0: all hold data. */
 uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t *out_first);
+uint32_t dp_shadow_missing_lanes(const dp_shadow *shadow, uint32_t cell, uint32_t end, uint32_t bits, uint32_t *out_first);
 void dp_shadow_set_data(dp_shadow *shadow, uint32_t offset, uint32_t bytes);
+void dp_shadow_set_data_lanes(dp_shadow *shadow, uint32_t cell, uint32_t end, uint32_t bits);
 /* The bytes hold no data; origin: site + 1 that is to blame. */
 void dp_shadow_clear_data(dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t origin);
 

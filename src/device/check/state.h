@@ -19,13 +19,14 @@ typedef struct dp_check_options {
 
 extern dp_check_options dp_check_option; /* written once, before the first launch */
 
-/* One contiguous run of an instruction's footprint. */
+/* One run of an instruction's footprint. */
 typedef struct dp_check_run {
     const uint8_t *addr;
     size_t bytes;
     uint8_t operand;
     uint8_t mode; /* 1 read, 2 write, 3 both */
     uint8_t space;
+    uint32_t bits; /* 0: every byte; else the run is whole blocks, and these bytes of each count (on-chip only) */
 } dp_check_run;
 
 typedef struct dp_check_flag {
