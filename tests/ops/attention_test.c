@@ -20,17 +20,27 @@ static arguments begin(const char *name) {
     return a;
 }
 
-static caller_value *at(arguments *a, const char *name) {
+/* name, without "Optional" if the operator spells it so; NULL when it has neither. */
+static caller_value *find(arguments *a, const char *name, size_t length) {
     const char *p = a->op->params;
-    size_t length = strlen(name);
     for (int i = 0; *p; i++) {
         const char *colon = strchr(p, ':'), *comma = strchr(p, ',');
         if ((size_t)(comma - colon - 1) == length && memcmp(colon + 1, name, length) == 0)
             return &a->values[i];
         p = comma + 1;
     }
-    fail_msg("%s has no parameter %s", a->op->name, name);
     return NULL;
+}
+
+static caller_value *at(arguments *a, const char *name) {
+    static const char ending[] = "Optional";
+    size_t length = strlen(name), cut = sizeof ending - 1;
+    caller_value *found = find(a, name, length);
+    if (!found && length > cut && strcmp(name + length - cut, ending) == 0)
+        found = find(a, name, length - cut);
+    if (!found)
+        fail_msg("%s has no parameter %s", a->op->name, name);
+    return found;
 }
 
 static void put(arguments *a, const char *name, const void *pointer) {
@@ -54,6 +64,20 @@ static void refused(arguments *a, const char *word) {
         fail_msg("%s gives %d instead of an argument error, \"%s\"", a->op->name, status, word);
     if (!strstr(sentence(), word))
         fail_msg("%s says: %s; expected: %s", a->op->name, sentence(), word);
+}
+
+/* In a stream of its own: a failed one stays failed. */
+static void fails_when_run(arguments *a, const char *word) {
+    aclrtStream stream;
+    uint64_t size = 0;
+    aclOpExecutor *executor = NULL;
+    assert_int_equal(aclrtCreateStream(&stream), 0);
+    assert_int_equal(a->op->prepare(a->values, &size, &executor), 0);
+    assert_int_equal(a->op->run(NULL, size, executor, stream), 0);
+    assert_int_not_equal(aclrtSynchronizeStream(stream), 0);
+    if (!strstr(sentence(), word))
+        fail_msg("%s says: %s; expected: %s", a->op->name, sentence(), word);
+    aclrtDestroyStream(stream);
 }
 
 /* Letters of the dims: B, S, N, D, T, and H for N times D. */
@@ -100,20 +124,28 @@ typedef struct problem {
     bool has_bias, has_mask, has_lse, has_rope, has_sink, flat_bias;
     int64_t q_lengths[8], k_lengths[8];
     bool has_q_lengths, has_k_lengths;
+    bool packed; /* sequences one after the other: these are their first rows */
+    int64_t q_first[8], k_first[8];
+    tensor max, sum;          /* of training */
+    bool has_max, bias_first; /* the bias is added before the scale */
 } problem;
 
-static double value_of(const tensor *t, const char *letters, int64_t b, int64_t s, int64_t n, int64_t d,
-                       int64_t depth) {
-    return get_element(t, index_in(t, letters, b, s, n, d, depth));
+/* Element of the tensor of queries (or of results), or of keys (or values). */
+static double of_query(const problem *p, const tensor *t, const char *letters, int64_t b, int64_t s, int64_t n,
+                       int64_t d, int64_t depth) {
+    return get_element(t, index_in(t, letters, p->packed ? 0 : b, s + p->q_first[b], n, d, depth));
+}
+static double of_key(const problem *p, const tensor *t, int64_t b, int64_t s, int64_t n, int64_t d, int64_t depth) {
+    return get_element(t, index_in(t, p->layout, p->packed ? 0 : b, s + p->k_first[b], n, d, depth));
 }
 
 static double score_of(const problem *p, int64_t b, int64_t n, int64_t i, int64_t j) {
     double s = 0;
     int64_t kv = n / (p->n / p->nkv);
     for (int64_t d = 0; d < p->d; d++)
-        s += value_of(&p->q, p->layout, b, i, n, d, p->d) * value_of(&p->k, p->layout, b, j, kv, d, p->d);
+        s += of_query(p, &p->q, p->layout, b, i, n, d, p->d) * of_key(p, &p->k, b, j, kv, d, p->d);
     for (int64_t d = 0; d < p->dr && p->has_rope; d++)
-        s += value_of(&p->q_rope, p->layout, b, i, n, d, p->dr) * value_of(&p->k_rope, p->layout, b, j, kv, d, p->dr);
+        s += of_query(p, &p->q_rope, p->layout, b, i, n, d, p->dr) * of_key(p, &p->k_rope, b, j, kv, d, p->dr);
     s *= p->scale;
     if (p->has_bias) {
         const tensor *t = &p->bias;
@@ -172,35 +204,52 @@ static void check_row(const problem *p, int64_t b, int64_t n, int64_t i, double 
         double want = 0, size = 0;
         for (int64_t j = 0; j < p->sk; j++)
             if (weight[j] != 0) {
-                double v = value_of(&p->v, p->layout, b, j, kv, d, p->dv);
+                double v = of_key(p, &p->v, b, j, kv, d, p->dv);
                 want += weight[j] * v;
                 size += weight[j] * fabs(v);
             }
         want = sum == 0 ? 0 : want / sum;
         size = sum == 0 ? 0 : size / sum;
-        near(FUSED, value_of(&p->out, p->out_layout, b, i, n, d, p->dv), want,
+        near(FUSED, of_query(p, &p->out, p->out_layout, b, i, n, d, p->dv), want,
              unit(p->type) * fabs(want) + unit(ACL_FLOAT) * size, b, n, i, d);
     }
+    int64_t row = p->packed ? (p->q_first[b] + i) * p->n + n : (b * p->n + n) * p->sq + i;
+    double bound = unit(ACL_FLOAT) * (1 + fabs(max));
     if (p->has_lse)
-        near("lse", get_element(&p->lse, (b * p->n + n) * p->sq + i), sum == 0 ? -INFINITY : max + log(sum),
-             unit(ACL_FLOAT) * (1 + fabs(max)), b, n, i, 0);
+        near("lse", get_element(&p->lse, row), sum == 0 ? -INFINITY : max + log(sum), bound, b, n, i, 0);
+    for (int64_t c = 0; c < 8 && p->has_max; c++) {
+        near("maximum", get_element(&p->max, row * 8 + c), max, bound, b, n, i, c);
+        near("sum", get_element(&p->sum, row * 8 + c), sum, 4 * bound * sum, b, n, i, c);
+    }
 }
 
 static void check_all(const problem *p) {
     double *weight = malloc((size_t)(p->sk + 1) * sizeof *weight);
     for (int64_t b = 0; b < p->b; b++)
         for (int64_t n = 0; n < p->n; n++)
-            for (int64_t i = 0; i < p->sq; i++)
+            for (int64_t i = 0; i < (p->packed ? p->q_lengths[b] : p->sq); i++)
                 check_row(p, b, n, i, weight);
     free(weight);
     assert_true(untouched_outside(&p->out));
 }
 
 static void make_inputs(problem *p) {
-    p->q = grid(p->type, p->layout, p->b, p->sq, p->n, p->d);
-    p->k = grid(p->type, p->layout, p->b, p->sk, p->nkv, p->d);
-    p->v = grid(p->type, p->layout, p->b, p->sk, p->nkv, p->dv);
-    p->out = grid(p->type, p->out_layout, p->b, p->sq, p->n, p->dv);
+    int64_t queries = p->packed ? p->q_first[p->b - 1] + p->q_lengths[p->b - 1] : p->sq;
+    int64_t keys = p->packed ? p->k_first[p->b - 1] + p->k_lengths[p->b - 1] : p->sk;
+    p->q = grid(p->type, p->layout, p->b, queries, p->n, p->d);
+    p->k = grid(p->type, p->layout, p->b, keys, p->nkv, p->d);
+    p->v = grid(p->type, p->layout, p->b, keys, p->nkv, p->dv);
+    p->out = grid(p->type, p->out_layout, p->b, queries, p->n, p->dv);
+    if (p->has_rope) {
+        p->q_rope = grid(p->type, p->layout, p->b, queries, p->n, p->dr);
+        p->k_rope = grid(p->type, p->layout, p->b, keys, p->nkv, p->dr);
+        fill(&p->q_rope, -1, 1);
+        fill(&p->k_rope, -1, 1);
+    }
+    if (p->has_sink) {
+        p->sink = make_tensor(ACL_BF16, 1, &p->n, (enum layout)(random_bits() % LAYOUTS));
+        fill(&p->sink, -1, 3);
+    }
     fill(&p->q, -2, 2);
     fill(&p->k, -2, 2);
     fill(&p->v, -1, 1);
@@ -229,13 +278,22 @@ static void make_inputs(problem *p) {
             ((uint8_t *)p->mask.data)[i] = i % 2048 > i / 2048;
     }
     if (p->has_lse) {
-        int64_t dims[] = {p->b, p->n, p->sq, 1};
-        p->lse = make_tensor(ACL_FLOAT, 4, dims, (enum layout)(random_bits() % LAYOUTS));
+        int64_t dims[] = {p->b, p->n, p->sq, 1}, packed[] = {queries, p->n, 1};
+        p->lse = make_tensor(ACL_FLOAT, p->packed ? 3 : 4, p->packed ? packed : dims,
+                             (enum layout)(random_bits() % LAYOUTS));
+    }
+    if (p->has_max) {
+        int64_t dims[] = {p->b, p->n, p->sq, 8}, packed[] = {queries, p->n, 8};
+        tensor *both[] = {&p->max, &p->sum};
+        for (int i = 0; i < 2; i++)
+            *both[i] = make_tensor(ACL_FLOAT, p->packed ? 3 : 4, p->packed ? packed : dims,
+                                   (enum layout)(random_bits() % LAYOUTS));
     }
 }
 
 static void drop_inputs(problem *p) {
-    tensor *all[] = {&p->q, &p->k, &p->v, &p->out, &p->bias, &p->mask, &p->lse, &p->q_rope, &p->k_rope, &p->sink};
+    tensor *all[] = {&p->q,   &p->k,      &p->v,      &p->out,  &p->bias, &p->mask,
+                     &p->lse, &p->q_rope, &p->k_rope, &p->sink, &p->max,  &p->sum};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->data)
             free_tensor(all[i]);
@@ -294,6 +352,79 @@ static void run_problem(problem *p) {
         aclDestroyIntArray(k_lengths);
     aclDestroyTensorList(keys);
     aclDestroyTensorList(values);
+    drop_inputs(p);
+}
+
+/* A call of another operator on the same problem, whose names differ in spelling only. */
+static void run_other(problem *p, const char *name, bool lists, const char *lengths, const char *key_lengths) {
+    make_inputs(p);
+    aclTensorList *keys = lists ? list_of(&p->k) : NULL, *values = lists ? list_of(&p->v) : NULL;
+    arguments a = begin(name);
+    char text[40];
+    snprintf(text, sizeof text, "%s", p->layout);
+    const struct {
+        const char *name;
+        const void *pointer;
+    } tensors[] = {{"query", p->q.handle},
+                   {"key", lists ? (void *)keys : (void *)p->k.handle},
+                   {"value", lists ? (void *)values : (void *)p->v.handle},
+                   {"pseShiftOptional", p->bias.handle},
+                   {"realShiftOptional", p->bias.handle},
+                   {"attenMaskOptional", p->mask.handle},
+                   {"queryRopeOptional", p->q_rope.handle},
+                   {"keyRopeOptional", p->k_rope.handle},
+                   {"learnableSinkOptional", p->sink.handle},
+                   {"sinkOptional", p->sink.handle},
+                   {"inputLayout", text},
+                   {"attentionOut", p->out.handle},
+                   {"attentionOutOut", p->out.handle},
+                   {"softmaxLse", p->lse.handle},
+                   {"softmaxMaxOut", p->max.handle},
+                   {"softmaxSumOut", p->sum.handle}};
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"numHeads", p->n},    {"headNum", p->n},       {"numKeyValueHeads", p->nkv},   {"sparseMode", p->sparse},
+        {"preTokens", p->pre}, {"nextTokens", p->next}, {"softmaxLseFlag", p->has_lse}, {"pseType", p->bias_first}};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        if (tensors[i].pointer) {
+            size_t length = strlen(tensors[i].name),
+                   cut = length > 8 && strcmp(tensors[i].name + length - 8, "Optional") == 0 ? 8 : 0;
+            caller_value *place = find(&a, tensors[i].name, length);
+            place = place ? place : find(&a, tensors[i].name, length - cut);
+            if (place)
+                place->pointer = tensors[i].pointer;
+        }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        caller_value *place = find(&a, numbers[i].name, strlen(numbers[i].name));
+        if (place)
+            place->integer = numbers[i].value;
+    }
+    if (p->bias_first)
+        p->bias_scale = p->scale;
+    put_real(&a, "scaleValue", p->scale);
+    if (find(&a, "keepProb", 8))
+        put_real(&a, "keepProb", 1);
+    int64_t ends[2][8];
+    for (int64_t b = 0; b < p->b; b++) {
+        ends[0][b] = p->q_first[b] + p->q_lengths[b];
+        ends[1][b] = p->k_first[b] + p->k_lengths[b];
+    }
+    aclIntArray *q_lengths = aclCreateIntArray(ends[0], (uint64_t)p->b),
+                *k_lengths = aclCreateIntArray(ends[1], (uint64_t)p->b);
+    if (lengths && p->has_q_lengths)
+        put(&a, lengths, q_lengths);
+    if (key_lengths && p->has_k_lengths)
+        put(&a, key_lengths, k_lengths);
+    must(&a);
+    check_all(p);
+    aclDestroyIntArray(q_lengths);
+    aclDestroyIntArray(k_lengths);
+    if (lists) {
+        aclDestroyTensorList(keys);
+        aclDestroyTensorList(values);
+    }
     drop_inputs(p);
 }
 
@@ -361,6 +492,215 @@ static void long_decode(void **state) {
                      .flat_bias = true};
         choose_layout(&p, c);
         run_problem(&p);
+    }
+}
+
+/* Sequences of different lengths one after the other. */
+static problem packed_problem(unsigned c) {
+    problem p = {.b = 1 + (int64_t)(c % 4),
+                 .n = 4,
+                 .nkv = 2,
+                 .d = 24,
+                 .dv = 16,
+                 .type = types[c % 3],
+                 .pre = 7,
+                 .next = 5,
+                 .layout = "TND",
+                 .out_layout = "TND",
+                 .packed = true,
+                 .has_q_lengths = true,
+                 .has_k_lengths = true};
+    if (c % 5 == 4)
+        strcpy(p.layout, "NTD");
+    for (int64_t b = 0; b < p.b; b++) {
+        p.q_lengths[b] = (int64_t)(random_bits() % 40);
+        p.k_lengths[b] = (int64_t)(random_bits() % 90);
+        if (b) {
+            p.q_first[b] = p.q_first[b - 1] + p.q_lengths[b - 1];
+            p.k_first[b] = p.k_first[b - 1] + p.k_lengths[b - 1];
+        }
+        p.sq = p.q_lengths[b] > p.sq ? p.q_lengths[b] : p.sq;
+        p.sk = p.k_lengths[b] > p.sk ? p.k_lengths[b] : p.sk;
+    }
+    return p;
+}
+
+static void packed_sequences(void **state) {
+    (void)state;
+    for (unsigned c = 0; c < 24; c++) {
+        problem p = packed_problem(c);
+        strcpy(p.out_layout, p.layout);
+        p.has_mask = c % 3 != 0;
+        p.sparse = p.has_mask ? 2 + (int64_t)(c % 3) : 0;
+        p.has_lse = c & 1;
+        run_other(&p, "FusedInferAttentionScoreV2", true, "actualSeqLengthsOptional", "actualSeqLengthsKvOptional");
+    }
+    for (unsigned c = 0; c < 10; c++) {
+        static const char *const names[] = {"FlashAttentionVarLenScore", "FlashAttentionVarLenScoreV2",
+                                            "FlashAttentionVarLenScoreV3", "FlashAttentionVarLenScoreV4",
+                                            "FlashAttentionVarLenScoreV5"};
+        problem p = packed_problem(c % 4);
+        p.has_max = true;
+        p.has_rope = c % 5 == 2 || c % 5 == 4;
+        p.dr = 8;
+        p.has_sink = c % 5 == 4;
+        run_other(&p, names[c % 5], false, "actualSeqQLenOptional", "actualSeqKvLenOptional");
+    }
+}
+
+/* All entry points reach the engine with the right arguments. */
+static void entry_points(void **state) {
+    (void)state;
+    static const char *const fused[] = {"FusedInferAttentionScore", "FusedInferAttentionScoreV2",
+                                        "FusedInferAttentionScoreV3", "FusedInferAttentionScoreV4"};
+    static const char *const prompt[] = {"PromptFlashAttention", "PromptFlashAttentionV2", "PromptFlashAttentionV3"};
+    static const char *const step[] = {"IncreFlashAttention", "IncreFlashAttentionV2", "IncreFlashAttentionV3",
+                                       "IncreFlashAttentionV4"};
+    static const char *const training[] = {"FlashAttentionScore", "FlashAttentionScoreV2", "FlashAttentionScoreV3"};
+    for (unsigned c = 0; c < 24; c++) {
+        problem p = {.b = 2,
+                     .sq = 9,
+                     .sk = 21,
+                     .n = 4,
+                     .nkv = 2,
+                     .d = 16,
+                     .dv = 16,
+                     .dr = 8,
+                     .type = types[c % 3],
+                     .pre = 12,
+                     .next = 6,
+                     .has_bias = c & 1,
+                     .has_mask = c >> 1 & 1,
+                     .has_q_lengths = true,
+                     .has_k_lengths = true,
+                     .q_lengths = {9, 5},
+                     .k_lengths = {21, 13}};
+        strcpy(p.layout, c % 2 ? "BNSD" : "BSH");
+        strcpy(p.out_layout, p.layout);
+        problem f = p;
+        f.sparse = f.has_mask ? c % 5 : 0;
+        f.has_lse = c & 1;
+        f.has_rope = c % 4 >= 2;
+        f.has_sink = c % 4 == 3;
+        run_other(&f, fused[c % 4], true, "actualSeqLengthsOptional", "actualSeqLengthsKvOptional");
+        problem q = p;
+        q.has_k_lengths = c % 3;
+        run_other(&q, prompt[c % 3], false, "actualSeqLengthsOptional", c % 3 ? "actualSeqLengthsKvOptional" : NULL);
+        problem s = p;
+        s.sq = s.q_lengths[0] = s.q_lengths[1] = 1;
+        s.pre = s.next = 1 << 20;
+        run_other(&s, step[c % 4], true, NULL, "actualSeqLengthsOptional");
+        problem t = p;
+        t.has_q_lengths = t.has_k_lengths = false;
+        t.has_max = true;
+        t.has_sink = c % 3 == 2;
+        t.sparse = t.has_mask ? c % 5 : 0;
+        t.bias_first = c % 3 == 0 || c & 2;
+        run_other(&t, training[c % 3], false, NULL, NULL);
+    }
+}
+
+/* Keys in pages in any order; and keys as a list of tensors of different lengths. */
+static void pages_and_lists(void **state) {
+    (void)state;
+    for (unsigned c = 0; c < 18; c++) {
+        problem p = {.b = 3,
+                     .sq = c % 3 ? 1 : 6,
+                     .sk = 70,
+                     .n = 4,
+                     .nkv = 2,
+                     .d = 20,
+                     .dv = 20,
+                     .type = types[c % 3],
+                     .has_k_lengths = true,
+                     .k_lengths = {70, 1, 33},
+                     .layout = "BSND",
+                     .out_layout = "BSND"};
+        make_inputs(&p);
+        const int64_t page = c % 2 ? 16 : 7, per = (p.sk + page - 1) / page, count = per * p.b + 2;
+        bool by_head = c % 4 >= 2;
+        tensor pages[2], table;
+        int64_t flat[] = {count, page, p.nkv * p.d}, heads[] = {count, p.nkv, page, p.d}, table_dims[] = {p.b, per};
+        table = make_tensor(ACL_INT32, 2, table_dims, (enum layout)(random_bits() % LAYOUTS));
+        for (int64_t i = 0; i < table.count; i++)
+            set_element(&table, i, (double)((i * 5 + 3) % (count % 5 ? count : count - 1)));
+        for (int s = 0; s < 2; s++) {
+            pages[s] = by_head ? make_tensor(p.type, 4, heads, (enum layout)(random_bits() % LAYOUTS))
+                               : make_tensor(p.type, 3, flat, CONTIGUOUS);
+            fill(&pages[s], -9, 9);
+            const tensor *from = s ? &p.v : &p.k;
+            for (int64_t b = 0; b < p.b; b++)
+                for (int64_t j = 0; j < p.k_lengths[b]; j++)
+                    for (int64_t n = 0; n < p.nkv; n++)
+                        for (int64_t d = 0; d < p.d; d++) {
+                            int64_t at_page = (int64_t)get_element(&table, b * per + j / page), row = j % page;
+                            int64_t to = by_head ? ((at_page * p.nkv + n) * page + row) * p.d + d
+                                                 : (at_page * page + row) * p.nkv * p.d + n * p.d + d;
+                            set_element(&pages[s], to, get_element(from, ((b * p.sk + j) * p.nkv + n) * p.d + d));
+                        }
+        }
+        aclTensorList *keys = list_of(&pages[0]), *values = list_of(&pages[1]);
+        arguments a = call_of(&p, keys, values);
+        aclIntArray *lengths = aclCreateIntArray(p.k_lengths, 3);
+        put(&a, "blockTableOptional", table.handle);
+        put_integer(&a, "blockSize", page);
+        refused(&a, "actualSeqLengthsKvOptional is NULL");
+        put(&a, "actualSeqLengthsKvOptional", lengths);
+        must(&a);
+        check_all(&p);
+        put_integer(&a, "blockSize", page + 1);
+        refused(&a, "pages of");
+        put_integer(&a, "blockSize", page);
+        double kept = get_element(&table, 0);
+        set_element(&table, 0, (double)count);
+        fails_when_run(&a, "row 0 names page");
+        set_element(&table, 0, kept);
+        aclDestroyIntArray(lengths);
+        aclDestroyTensorList(keys);
+        aclDestroyTensorList(values);
+        free_tensor(&table);
+        free_tensor(&pages[0]);
+        free_tensor(&pages[1]);
+        drop_inputs(&p);
+    }
+    for (unsigned c = 0; c < 6; c++) {
+        problem p = {.b = 3,
+                     .sq = 4,
+                     .sk = 40,
+                     .n = 4,
+                     .nkv = 2,
+                     .d = 20,
+                     .dv = 12,
+                     .type = types[c % 3],
+                     .has_k_lengths = true,
+                     .k_lengths = {40, 3, 17}};
+        choose_layout(&p, c % 2);
+        make_inputs(&p);
+        tensor parts[2][3];
+        const aclTensor *handles[2][3];
+        for (int s = 0; s < 2; s++)
+            for (int64_t b = 0; b < 3; b++) {
+                int64_t depth = s ? p.dv : p.d;
+                const tensor *from = s ? &p.v : &p.k;
+                parts[s][b] = grid(p.type, p.layout, 1, p.k_lengths[b], p.nkv, depth);
+                for (int64_t j = 0; j < p.k_lengths[b]; j++)
+                    for (int64_t n = 0; n < p.nkv; n++)
+                        for (int64_t d = 0; d < depth; d++)
+                            set_element(&parts[s][b], index_in(&parts[s][b], p.layout, 0, j, n, d, depth),
+                                        get_element(from, index_in(from, p.layout, b, j, n, d, depth)));
+                handles[s][b] = parts[s][b].handle;
+                parts[s][b].handle = NULL;
+            }
+        aclTensorList *keys = aclCreateTensorList(handles[0], 3), *values = aclCreateTensorList(handles[1], 3);
+        arguments a = call_of(&p, keys, values);
+        must(&a);
+        check_all(&p);
+        aclDestroyTensorList(keys);
+        aclDestroyTensorList(values);
+        for (int s = 0; s < 2; s++)
+            for (int b = 0; b < 3; b++)
+                free_tensor(&parts[s][b]);
+        drop_inputs(&p);
     }
 }
 
@@ -466,9 +806,8 @@ static void zero_sizes(void **state) {
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_problems),
-        cmocka_unit_test(long_decode),
-        cmocka_unit_test(zero_sizes),
+        cmocka_unit_test(random_problems),  cmocka_unit_test(long_decode),  cmocka_unit_test(zero_sizes),
+        cmocka_unit_test(packed_sequences), cmocka_unit_test(entry_points), cmocka_unit_test(pages_and_lists),
         cmocka_unit_test(malformed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

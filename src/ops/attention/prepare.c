@@ -3,7 +3,7 @@
  *   fused(query, key, value, bias, mask, lengths, key lengths, block table, second parts of query and key, sink, heads,
  *         scale, pre, next, layout, key heads, sparse mode, page size, lse wanted) -> out, lse
  *   score(query, key, value, bias, mask, lengths, key lengths, second parts, sink, scale, keep probability, pre, next,
- *         heads, layout, sparse mode, bias type) -> out, max, sum
+ *         heads, layout, sparse mode, bias type, two lists of places that only generated biases need) -> out, max, sum
  * Tensors that a mapping does not name (quantisation, padding, prefixes) must be absent or empty: they are refused.
  */
 #include <limits.h>
@@ -153,11 +153,24 @@ typedef struct build {
     int64_t queries; /* the most of a sequence */
 } build;
 
+/* Of a call that does not say: as many as the key has room for. 0: as many as the query. */
+static int64_t heads_of_key(const build *b) {
+    const dp_tensor *q = b->r->q->as.tensor, *k = tensor_at(b->r->k, 0);
+    if (k->rank != b->in.rank || q->rank != b->in.rank || b->s->heads < 1)
+        return 0;
+    if (b->in.head >= 0)
+        return k->dims[b->in.head];
+    int64_t depth = q->dims[b->in.column] / b->s->heads;
+    return depth ? k->dims[b->in.column] / depth : 0;
+}
+
 static dp_status read_heads(build *b) {
     const request *r = b->r;
     dp_attention *s = b->s;
     s->heads = dp_arg_integer(r->heads, 0);
     s->kv_heads = dp_arg_integer(r->kv_heads, 0);
+    if (r->kv_heads->kind == DP_ARG_ABSENT)
+        s->kv_heads = heads_of_key(b);
     if (!s->kv_heads)
         s->kv_heads = s->heads;
     if (s->heads < 1 || s->heads > INT_MAX)
@@ -580,5 +593,44 @@ static dp_status prepare_fused(const dp_operator_call *call, dp_plan **out_plan)
     return prepare(call, &r, out_plan);
 }
 
-extern const dp_function dp_attention_fused;
+/* What training adds: no dropout here, a bias before or after the scale, maximum and sum as outputs. */
+static dp_status prepare_score(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *a = call->in;
+    const double scale = dp_arg_real(&a[10], 1), keep = dp_arg_real(&a[11], 1);
+    const int64_t bias_type = dp_arg_integer(&a[17], 1);
+    if (keep != 1)
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s is %g, but only 1 is offered: no dropout", a[11].name, keep);
+    if (bias_type != 0 && bias_type != 1)
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "%s is %lld, but only 0 (scale, then add) and 1 (add, then scale) are offered", a[17].name,
+                       (long long)bias_type);
+    request r = {.q = &a[0],
+                 .k = &a[1],
+                 .v = &a[2],
+                 .bias = &a[3],
+                 .mask = &a[4],
+                 .lengths = &a[5],
+                 .key_lengths = &a[6],
+                 .table = &none,
+                 .q_rope = &a[7],
+                 .k_rope = &a[8],
+                 .sink = &a[9],
+                 .heads = &a[14],
+                 .scale = scale,
+                 .bias_factor = bias_type == 1 ? scale : 1,
+                 .pre = &a[12],
+                 .next = &a[13],
+                 .layout = &a[15],
+                 .kv_heads = &none,
+                 .sparse = &a[16],
+                 .page_keys = &none,
+                 .out = &call->out[0],
+                 .lse = &none,
+                 .max = &call->out[1],
+                 .sum = &call->out[2]};
+    return prepare(call, &r, out_plan);
+}
+
+extern const dp_function dp_attention_fused, dp_attention_score;
 const dp_function dp_attention_fused = {"fused", prepare_fused, NULL, 0x7f8, 2};
+const dp_function dp_attention_score = {"score", prepare_score, NULL, 0xc03f8, 6};
