@@ -273,6 +273,8 @@ dp_status dp_element_expect(const dp_arg *arg, uint32_t elements) {
 
 dp_status dp_places_expect(const dp_arg *out) {
     const dp_tensor *t = out->as.tensor;
+    if (dp_tensor_count(t) == 0)
+        return DP_OK;
     for (int d = 0; d < t->rank; d++)
         if (t->dims[d] > 1 && t->strides[d] == 0)
             return dp_fail(DP_ERR_ARGUMENT,

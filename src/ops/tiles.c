@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/scratch.h"
 #include "runtime/pool.h"
 
 enum { ALIGN = 64 };
@@ -16,14 +17,6 @@ uint64_t dp_workspace_take(dp_workspace *w, int64_t count, size_t size) {
     }
     w->bytes = offset + (bytes + ALIGN - 1) / ALIGN * ALIGN;
     return offset;
-}
-
-static size_t rounded(size_t bytes) {
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-uint64_t dp_workspace_scratch(dp_workspace *w, size_t scratch_bytes) {
-    return dp_workspace_take(w, dp_pool_width(), rounded(scratch_bytes));
 }
 
 dp_status dp_workspace_set(const dp_workspace *w, dp_plan *plan) {
@@ -41,21 +34,29 @@ void *dp_workspace_at(const dp_plan *plan, uint64_t offset) {
 
 typedef struct job {
     size_t count, scratch_bytes;
-    char *scratch;
     dp_tile_fn fn;
     void *context;
     _Atomic size_t next;
+    _Atomic bool failed;
 } job;
 
 static void run_workers(void *context, size_t begin, size_t end) {
     job *j = context;
+    void *scratch = j->scratch_bytes ? dp_scratch(j->scratch_bytes) : NULL;
+    if (j->scratch_bytes && !scratch) {
+        atomic_store(&j->failed, true);
+        return;
+    }
     for (size_t worker = begin; worker < end; worker++)
         for (size_t tile; (tile = atomic_fetch_add(&j->next, 1)) < j->count;)
-            j->fn(j->context, tile, j->scratch + worker * j->scratch_bytes);
+            j->fn(j->context, tile, scratch);
 }
 
-void dp_tiles_run(size_t count, void *scratch, size_t scratch_bytes, dp_tile_fn fn, void *context) {
-    job j = {.count = count, .scratch_bytes = rounded(scratch_bytes), .scratch = scratch, .fn = fn, .context = context};
+dp_status dp_tiles_run(size_t count, size_t scratch_bytes, dp_tile_fn fn, void *context) {
+    job j = {.count = count, .scratch_bytes = scratch_bytes, .fn = fn, .context = context};
     size_t workers = dp_pool_width();
     dp_pool_for(count < workers ? count : workers, 1, run_workers, &j);
+    if (atomic_load(&j.failed))
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for scratch of %zu bytes", scratch_bytes);
+    return DP_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * tiles.h - independent pieces of work on the pool, each worker with scratch of its own in the plan's workspace.
+ * tiles.h - independent pieces of work on the pool, each thread with scratch of its own.
  */
 #ifndef DOPPEL_OPS_TILES_H
 #define DOPPEL_OPS_TILES_H
@@ -15,15 +15,17 @@ typedef struct dp_workspace {
     bool failed;
 } dp_workspace;
 uint64_t dp_workspace_take(dp_workspace *workspace, int64_t count, size_t size);
-/* Scratch of that many bytes for every worker. */
-uint64_t dp_workspace_scratch(dp_workspace *workspace, size_t scratch_bytes);
 /* Gives the plan its workspace; refuses what failed. */
 dp_status dp_workspace_set(const dp_workspace *workspace, dp_plan *plan);
 /* A part while the plan runs. */
 void *dp_workspace_at(const dp_plan *plan, uint64_t offset);
 
-/* Runs fn for every tile < count, in any order, on this thread and idle workers; returns when all are done. */
+/*
+ * Runs fn for every tile < count, in any order, on this thread and idle workers; returns when all are done. Scratch is
+ * the thread's (base/scratch.h), not workspace: programs of the chip allocate buffers a little too small and depend on
+ * what stands behind them.
+ */
 typedef void (*dp_tile_fn)(void *context, size_t tile, void *scratch);
-void dp_tiles_run(size_t count, void *scratch, size_t scratch_bytes, dp_tile_fn fn, void *context);
+dp_status dp_tiles_run(size_t count, size_t scratch_bytes, dp_tile_fn fn, void *context);
 
 #endif

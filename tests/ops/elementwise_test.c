@@ -503,6 +503,30 @@ static void diagonal_view(void **state) {
     free_tensor(&src);
 }
 
+/* ggml writes no rows at all, with strides that are products of the dims. */
+static void nothing_shares_no_place(void **state) {
+    (void)state;
+    int64_t dims[] = {3, 1, 0, 8}, strides[] = {0, 0, 8, 1}, flat[] = {1}, order[] = {0, 1, 2, 3}, last[] = {3};
+    int64_t rest[] = {3, 1, 0}, rest_strides[] = {0, 0, 1};
+    tensor place = make_tensor(ACL_FLOAT, 1, flat, CONTIGUOUS);
+    aclTensor *in = aclCreateTensor(dims, 4, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, flat, 1, place.data),
+              *out = aclCreateTensor(dims, 4, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, flat, 1, place.data),
+              *sums = aclCreateTensor(rest, 3, ACL_FLOAT, rest_strides, 0, ACL_FORMAT_ND, flat, 1, place.data);
+    aclIntArray *permutation = aclCreateIntArray(order, 4), *dim = aclCreateIntArray(last, 1);
+    caller_value cast[] = {P(in), I(ACL_FLOAT), P(out)}, permute[] = {P(in), P(permutation), P(out)},
+                 sum[] = {P(in), P(dim), I(0), I(ACL_FLOAT), P(sums)}, running[] = {P(in), I(3), I(ACL_FLOAT), P(out)};
+    assert_int_equal(call_op("Cast", cast), 0);
+    assert_int_equal(call_op("Permute", permute), 0);
+    assert_int_equal(call_op("ReduceSum", sum), 0);
+    assert_int_equal(call_op("Cumsum", running), 0);
+    aclDestroyTensor(in);
+    aclDestroyTensor(out);
+    aclDestroyTensor(sums);
+    aclDestroyIntArray(permutation);
+    aclDestroyIntArray(dim);
+    free_tensor(&place);
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -517,10 +541,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator_of_the_register),
-        cmocka_unit_test(special_values),
-        cmocka_unit_test(promotion_and_refusals),
-        cmocka_unit_test(diagonal_view),
+        cmocka_unit_test(every_operator_of_the_register), cmocka_unit_test(special_values),
+        cmocka_unit_test(promotion_and_refusals),         cmocka_unit_test(diagonal_view),
+        cmocka_unit_test(nothing_shares_no_place),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

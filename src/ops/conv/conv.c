@@ -287,7 +287,6 @@ static dp_status plan_work(dp_conv *c, dp_workspace *workspace) {
     size_t row_bytes = (size_t)(c->y.size[2] + c->axis[2].windows) * sizeof(float);
     if (c->scratch_bytes < row_bytes)
         c->scratch_bytes = row_bytes;
-    c->scratch_at = dp_workspace_scratch(workspace, c->scratch_bytes);
     return status;
 }
 

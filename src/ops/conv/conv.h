@@ -37,7 +37,6 @@ typedef struct dp_conv {
     int64_t y_position_stride;
 
     size_t tiles_m, tiles_n, scratch_bytes;
-    uint64_t scratch_at;
     int64_t chunk; /* output channels a transposed one takes at a time */
     uint64_t columns_at;
 } dp_conv;

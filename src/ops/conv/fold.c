@@ -44,7 +44,6 @@ typedef struct folding {
     dp_image image;
     int slot, element;
     int64_t taps, batch_stride, channel_stride, position_stride; /* of the columns; channel: of one row */
-    uint64_t scratch_at;
     size_t scratch_bytes;
 } folding;
 
@@ -120,8 +119,7 @@ static dp_status run(dp_plan *plan) {
     if (!f->back)
         dp_pool_for((size_t)(image->batch * image->channels * f->taps), 1, unfold_rows, &j);
     else if (image->size[2])
-        dp_tiles_run((size_t)(image->batch * image->channels * image->size[1]), dp_workspace_at(plan, f->scratch_at),
-                     f->scratch_bytes, fold_row, &j);
+        return dp_tiles_run((size_t)(image->batch * image->channels * image->size[1]), f->scratch_bytes, fold_row, &j);
     return DP_OK;
 }
 
@@ -173,16 +171,10 @@ static dp_status take_axes(const dp_arg *kernel, const dp_arg *dilation, const d
     return DP_OK;
 }
 
-static dp_status make_plan(const dp_operator_call *call, const folding *f, const dp_workspace *workspace,
-                           dp_plan **out_plan) {
+static dp_status make_plan(const dp_operator_call *call, const folding *f, dp_plan **out_plan) {
     dp_plan *plan = dp_plan_new(call, run, sizeof *f);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
-    dp_status status = dp_workspace_set(workspace, plan);
-    if (status != DP_OK) {
-        dp_plan_free(plan);
-        return status;
-    }
     memcpy(dp_plan_state(plan), f, sizeof *f);
     plan->path = f->back ? "fold" : "unfold";
     *out_plan = plan;
@@ -203,14 +195,12 @@ static dp_status prepare_unfold(const dp_operator_call *call, dp_plan **out_plan
         status = take_axes(&in[1], &in[2], &in[3], &in[4], &f);
     if (status == DP_OK)
         status = take_columns(&call->out[0], in[0].as.tensor->rank == 4, &f);
-    const dp_workspace none = {0};
-    return status == DP_OK ? make_plan(call, &f, &none, out_plan) : status;
+    return status == DP_OK ? make_plan(call, &f, out_plan) : status;
 }
 
 static dp_status prepare_fold(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in, *out = &call->out[0];
     folding f = {.back = true};
-    dp_workspace workspace = {0};
     int64_t size[DP_SPACE];
     dp_status status = dp_element_expect(&in[0], call->op->elements);
     if (status == DP_OK)
@@ -230,8 +220,7 @@ static dp_status prepare_fold(const dp_operator_call *call, dp_plan **out_plan) 
     if (status != DP_OK)
         return status;
     f.scratch_bytes = (size_t)(f.image.size[2] + f.axis[2].windows) * sizeof(float);
-    f.scratch_at = dp_workspace_scratch(&workspace, f.scratch_bytes);
-    return make_plan(call, &f, &workspace, out_plan);
+    return make_plan(call, &f, out_plan);
 }
 
 extern const dp_function dp_conv_unfold, dp_conv_fold;

@@ -54,12 +54,13 @@ static void copy_weights(dp_plan *plan, const dp_conv *c) {
                 }
 }
 
-static void copy_operands(job *j) {
+static dp_status copy_operands(job *j) {
     dp_plan *plan = j->plan;
     const dp_conv *c = j->conv;
+    dp_status status = DP_OK;
     if (c->x_copied)
-        dp_tiles_run((size_t)(c->x.batch * c->x.channels * c->x.size[0] * c->x.size[1]),
-                     dp_workspace_at(plan, c->scratch_at), c->scratch_bytes, copy_input_row, j);
+        status = dp_tiles_run((size_t)(c->x.batch * c->x.channels * c->x.size[0] * c->x.size[1]), c->scratch_bytes,
+                              copy_input_row, j);
     if (c->w_copied)
         copy_weights(plan, c);
     if (c->bias_slot >= 0) {
@@ -69,6 +70,7 @@ static void copy_operands(job *j) {
         if (from != to)
             memcpy(to, from, (size_t)c->y.channels * sizeof *to);
     }
+    return status;
 }
 
 /* First element of the input's channels of a group. */
@@ -149,10 +151,10 @@ static void unstage_planes(void *context, size_t begin, size_t end) {
 static dp_status run_products(job *j) {
     const dp_conv *c = j->conv;
     size_t tiles = c->tiles_m * c->tiles_n * (size_t)(c->y.batch * c->groups);
-    dp_tiles_run(tiles, dp_workspace_at(j->plan, c->scratch_at), c->scratch_bytes, product_tile, j);
-    if (c->y_staged)
+    dp_status status = dp_tiles_run(tiles, c->scratch_bytes, product_tile, j);
+    if (status == DP_OK && c->y_staged)
         dp_pool_for((size_t)(c->y.batch * c->y.channels), 1, unstage_planes, j);
-    return DP_OK;
+    return status;
 }
 
 enum { TAPS = 64 };
@@ -248,9 +250,7 @@ static dp_status run_depthwise(job *j) {
     int64_t rows = c->y.size[0] * c->y.size[1];
     j->rows_per_tile = OUTPUTS / c->y.size[2] + 1;
     j->tiles_per_plane = (rows + j->rows_per_tile - 1) / j->rows_per_tile;
-    dp_tiles_run((size_t)(c->y.batch * c->y.channels * j->tiles_per_plane), dp_workspace_at(j->plan, c->scratch_at),
-                 c->scratch_bytes, depthwise_tile, j);
-    return DP_OK;
+    return dp_tiles_run((size_t)(c->y.batch * c->y.channels * j->tiles_per_plane), c->scratch_bytes, depthwise_tile, j);
 }
 
 static void transposed_product(void *context, size_t tile, void *scratch) {
@@ -280,7 +280,6 @@ static void transposed_row(void *context, size_t tile, void *scratch) {
 
 static dp_status run_transposed(job *j) {
     const dp_conv *c = j->conv;
-    void *scratch = dp_workspace_at(j->plan, c->scratch_at);
     for (int64_t pair = 0; pair < c->y.batch * c->groups; pair++) {
         int64_t group = pair % c->groups;
         j->image = pair / c->groups;
@@ -292,11 +291,13 @@ static dp_status run_transposed(job *j) {
             p.b.data = input_of(j, j->image, group);
             p.c.data = dp_workspace_at(j->plan, c->columns_at);
             dp_status status = dp_gemm_plan_make(&p, c->threads, &j->product);
+            if (status == DP_OK)
+                status = dp_tiles_run(j->product.tiles_m * j->product.tiles_n, c->scratch_bytes, transposed_product, j);
+            if (status == DP_OK)
+                status = dp_tiles_run((size_t)(j->outputs * c->y.size[0] * c->y.size[1]), c->scratch_bytes,
+                                      transposed_row, j);
             if (status != DP_OK)
                 return status;
-            dp_tiles_run(j->product.tiles_m * j->product.tiles_n, scratch, c->scratch_bytes, transposed_product, j);
-            dp_tiles_run((size_t)(j->outputs * c->y.size[0] * c->y.size[1]), scratch, c->scratch_bytes, transposed_row,
-                         j);
         }
     }
     return DP_OK;
@@ -307,7 +308,9 @@ dp_status dp_conv_run(dp_plan *plan) {
     const dp_conv *c = j.conv;
     if (!c->y.batch || !c->y.channels || !c->y.size[0] || !c->y.size[1] || !c->y.size[2])
         return DP_OK;
-    copy_operands(&j);
+    dp_status status = copy_operands(&j);
+    if (status != DP_OK)
+        return status;
     switch (c->way) {
     case DP_CONV_DEPTHWISE:
         return run_depthwise(&j);

@@ -151,14 +151,10 @@ static dp_status check_output(const dp_operator_call *call, const row *r) {
             names[n++] = call->in[i].name;
         }
     }
-    for (int d = 0; d < out->rank; d++)
-        if (out->dims[d] > 1 && out->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "%s: stride of dimension %d is 0, but every written element must have its own place",
-                           call->out[0].name, d);
-    if (!n)
-        return DP_OK;
-    dp_status status = dp_broadcast(tensors, names, n, dims, &rank);
+    dp_status status = dp_places_expect(&call->out[0]);
+    if (status != DP_OK || !n)
+        return status;
+    status = dp_broadcast(tensors, names, n, dims, &rank);
     if (status != DP_OK)
         return status;
     if (r->class == SAME && rank < out->rank) /* a copy fills what the source is broadcast to */

@@ -172,12 +172,7 @@ static dp_status check_pair(const dp_operator_call *call, const dp_arg *in, cons
     if (status == DP_OK && in->as.tensor->element != out->as.tensor->element)
         status = dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s, %s", out->name,
                          dp_element_name(out->as.tensor->element), in->name, dp_element_name(in->as.tensor->element));
-    for (int d = 0; d < out->as.tensor->rank && status == DP_OK; d++)
-        if (out->as.tensor->dims[d] > 1 && out->as.tensor->strides[d] == 0)
-            status = dp_fail(DP_ERR_ARGUMENT,
-                             "%s: stride of dimension %d is 0, but every written element must have its own place",
-                             out->name, d);
-    return status;
+    return status == DP_OK ? dp_places_expect(out) : status;
 }
 
 static void without(const int64_t *from, int rank, int dim, int64_t *to) {

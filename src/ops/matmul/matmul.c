@@ -137,12 +137,7 @@ static dp_status check_out(const request *r, const int64_t *dims, int rank) {
     if (rank == 0 && out->rank == 1 && out->dims[0] == 1)
         return DP_OK; /* one number, with a dim */
     dp_status status = dp_shape_expect(out, r->out->name, dims, rank, "that of the product");
-    for (int d = 0; d < rank && status == DP_OK; d++)
-        if (out->dims[d] > 1 && out->strides[d] == 0)
-            status = dp_fail(DP_ERR_ARGUMENT,
-                             "%s: stride of dimension %d is 0, but every written element must have its own place",
-                             r->out->name, d);
-    return status;
+    return status == DP_OK ? dp_places_expect(r->out) : status;
 }
 
 static dp_status check_self(const request *r, const int64_t *dims, int rank) {

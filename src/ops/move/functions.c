@@ -8,22 +8,12 @@
 
 enum { PIECES_MAX = 4096 };
 
-static dp_status check_written(const dp_arg *out) {
-    const dp_tensor *t = out->as.tensor;
-    for (int d = 0; d < t->rank; d++)
-        if (t->dims[d] > 1 && t->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "%s: stride of dimension %d is 0, but every written element must have its own place",
-                           out->name, d);
-    return DP_OK;
-}
-
 static dp_status check_pair(const dp_operator_call *call, const dp_arg *in, const dp_arg *out) {
     dp_status status = dp_element_expect(in, call->op->elements);
     if (status == DP_OK && in->as.tensor->element != out->as.tensor->element)
         status = dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s, %s", out->name,
                          dp_element_name(out->as.tensor->element), in->name, dp_element_name(in->as.tensor->element));
-    return status == DP_OK ? check_written(out) : status;
+    return status == DP_OK ? dp_places_expect(out) : status;
 }
 
 static dp_status begin(const dp_operator_call *call, int room, dp_plan **out_plan) {

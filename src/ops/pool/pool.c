@@ -76,16 +76,10 @@ static dp_status make_plan(const dp_operator_call *call, const dp_pool *head, co
     if (!d->adaptive)
         find_inner(p, &axes[2]);
     /* a row of the image, one as loaded, one of results, one of indices */
-    dp_workspace workspace = {0};
     p->scratch_bytes = (size_t)(2 * p->x.size[2] + 3 * y->size[2] + 2) * sizeof(float);
-    p->scratch_at = dp_workspace_scratch(&workspace, p->scratch_bytes);
     plan->path = d->adaptive ? "adaptive" : "windows";
-    dp_status status = dp_workspace_set(&workspace, plan);
-    if (status == DP_OK)
-        *out_plan = plan;
-    else
-        dp_plan_free(plan);
-    return status;
+    *out_plan = plan;
+    return DP_OK;
 }
 
 static dp_status take_images(const dp_operator_call *call, dp_pool *p) {

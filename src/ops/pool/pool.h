@@ -22,7 +22,6 @@ typedef struct dp_pool {
     /* Positions of x whose windows lie wholly inside, all as long and `step` apart; none when first == last. */
     int64_t inner_first, inner_last, inner_step;
     double divisor; /* 0: the product of the sizes */
-    uint64_t scratch_at;
     size_t scratch_bytes;
     size_t reach_at[DP_SPACE]; /* of an axis, in `reaches` */
     dp_pool_reach reaches[];

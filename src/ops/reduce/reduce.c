@@ -116,12 +116,7 @@ static dp_status check_output(const dp_operator_call *call, const row *r, int k,
                                         : dp_element_is_float(call->in[0].as.tensor->element)
                                             ? DP_EL_FLOATS
                                             : DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL));
-    for (int d = 0; status == DP_OK && d < out->as.tensor->rank; d++)
-        if (out->as.tensor->dims[d] > 1 && out->as.tensor->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "%s: stride of dimension %d is 0, but every written element must have its own place",
-                           out->name, d);
-    return status;
+    return status == DP_OK ? dp_places_expect(out) : status;
 }
 
 /* p-norms have loops of their own for the usual p. */

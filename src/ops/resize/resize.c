@@ -207,9 +207,7 @@ static dp_status make_plan(const dp_operator_call *call, dp_resize *head, lists 
     dp_plan *plan = dp_plan_new(call, dp_resize_run, sizeof *head + numbers * sizeof head->numbers[0]);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
-    dp_workspace workspace = {0};
     head->scratch_bytes = (size_t)(2 * head->x.size[2] + head->y.size[2]) * sizeof(float);
-    head->scratch_at = dp_workspace_scratch(&workspace, head->scratch_bytes);
     dp_resize *r = dp_plan_state(plan);
     memcpy(r, head, sizeof *head);
     for (int d = 0; d < DP_SPACE; d++) {
@@ -218,12 +216,8 @@ static dp_status make_plan(const dp_operator_call *call, dp_resize *head, lists 
                (size_t)(tables[d].n * tables[d].taps) * sizeof(float));
     }
     plan->path = names[((const detail *)call->op->function->detail)->kind];
-    dp_status status = dp_workspace_set(&workspace, plan);
-    if (status == DP_OK)
-        *out_plan = plan;
-    else
-        dp_plan_free(plan);
-    return status;
+    *out_plan = plan;
+    return DP_OK;
 }
 
 /* The size list against the image it must describe. */

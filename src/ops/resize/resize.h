@@ -28,7 +28,6 @@ typedef struct dp_resize_axis {
 typedef struct dp_resize {
     dp_image x, y;
     dp_resize_axis axis[DP_SPACE];
-    uint64_t scratch_at;
     size_t scratch_bytes;
     union {
         int32_t index;

@@ -77,7 +77,5 @@ dp_status dp_resize_run(dp_plan *plan) {
     int64_t rows = y->size[0] * y->size[1];
     j.rows_per_tile = OUTPUTS / y->size[2] + 1;
     j.tiles_per_plane = (rows + j.rows_per_tile - 1) / j.rows_per_tile;
-    dp_tiles_run((size_t)(y->batch * y->channels * j.tiles_per_plane), dp_workspace_at(plan, j.resize->scratch_at),
-                 j.resize->scratch_bytes, run_tile, &j);
-    return DP_OK;
+    return dp_tiles_run((size_t)(y->batch * y->channels * j.tiles_per_plane), j.resize->scratch_bytes, run_tile, &j);
 }

@@ -92,11 +92,9 @@ static dp_status prepare(const dp_operator_call *call, bool product, dp_plan **o
     if (dp_arg_integer(type, -1) != to->element)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %s, but must be the element type of %s, %s", type->name,
                        dp_element_name((int)dp_arg_integer(type, -1)), out->name, dp_element_name(to->element));
-    for (int d = 0; d < to->rank; d++)
-        if (to->dims[d] > 1 && to->strides[d] == 0)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "%s: stride of dimension %d is 0, but every written element must have its own place",
-                           out->name, d);
+    status = dp_places_expect(out);
+    if (status != DP_OK)
+        return status;
     dp_plan *plan = dp_plan_new(call, run, sizeof(state));
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
