@@ -204,6 +204,11 @@ static void maxima_hand_nan_on(void **state) {
         assert_true(get_element(&y, 1) == -6 && get_element(&y, 3) == -6);
     }
     assert_true(get_element(&at, 0) == 5 && get_element(&at, 1) == 6 && get_element(&at, 3) == 6);
+    uint64_t size = 1; /* ggml's input buffer is too short for what it pads: a workspace behind it would be overwritten */
+    aclOpExecutor *executor;
+    assert_int_equal(find_caller("MaxPool")->prepare(max, &size, &executor), 0);
+    assert_true(size == 0);
+    aclDestroyAclOpExecutor(executor);
     max[3].integer = 1;
     assert_int_equal(call_op("MaxPool", max), ACLNN_ERR_PARAM_INVALID);
     assert_non_null(strstr(sentence(), "autoPad is 1"));
