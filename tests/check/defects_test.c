@@ -70,6 +70,8 @@ static const defect defects[] = {
     {"blocks", "null_pointer", "out-of-bounds", ""},
     {"blocks", "host_pointer", "out-of-bounds", ""},
     {"blocks", "refused_launch", "host-fault", ""},
+    {"blocks", "scalar_then_copy", "stale-cache", ""},
+    {"blocks", "scalar_then_others", "stale-cache", ""},
     {"order", "result_too_early", "host-race", ""},
     {"order", "input_too_early", "host-race", ""},
     {"order", "copy_behind_copy", "host-race", ""},

@@ -217,7 +217,13 @@ static bool ordered(const dp_blocks *blocks, const dp_span *a, const dp_span *b)
 }
 
 static bool in_conflict(const dp_blocks *blocks, const dp_span *a, const dp_span *b) {
-    if (a->core == b->core || !((a->mode | b->mode) & DP_SPAN_WRITE))
+    if (a->core == b->core)
+        return false;
+    if (a->mode & DP_SPAN_CACHED)
+        return (b->mode & DP_SPAN_READ) && ordered(blocks, a, b);
+    if (b->mode & DP_SPAN_CACHED)
+        return (a->mode & DP_SPAN_READ) && ordered(blocks, b, a);
+    if (!((a->mode | b->mode) & DP_SPAN_WRITE))
         return false;
     if (a->mode & b->mode & DP_SPAN_ATOMIC)
         return false;
@@ -256,7 +262,7 @@ void dp_blocks_sweep(dp_blocks *blocks, dp_conflict_fn conflict, void *context) 
     unsigned found = 0;
     for (size_t i = 0; reads.list && writes.list && i < blocks->count && found < CONFLICTS_MAX; i++) {
         const dp_span *span = &blocks->list[i];
-        bool writing = (span->mode & DP_SPAN_WRITE) != 0;
+        bool writing = (span->mode & (DP_SPAN_WRITE | DP_SPAN_CACHED)) != 0;
         found += compare(blocks, &writes, span, conflict, context);
         if (writing)
             found += compare(blocks, &reads, span, conflict, context);

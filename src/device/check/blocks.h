@@ -2,7 +2,7 @@
  * blocks.h - what the cores of one launch did to device memory, compared when the launch ends.
  *
  * Two cores that touch the same byte, one of them writing, must be ordered (SyncAll, IBSet/IBWait, cross-core flags) or
- * both use atomics. Order is kept as one vector clock per core, joined through one clock of the launch: a wait may learn
+ * both use atomics. Where they are ordered, what the first left in its data cache must not be read by the second. Order is kept as one vector clock per core, joined through one clock of the launch: a wait may learn
  * a little too much, so that correct kernels are never accused.
  */
 #ifndef DOPPEL_DEVICE_CHECK_BLOCKS_H
@@ -10,7 +10,8 @@
 
 #include "device/core.h"
 
-enum { DP_SPAN_READ = 1, DP_SPAN_WRITE = 2, DP_SPAN_ATOMIC = 4 };
+/* CACHED: bytes that the core's scalar unit wrote and left in its data cache, in addition to the write itself. */
+enum { DP_SPAN_READ = 1, DP_SPAN_WRITE = 2, DP_SPAN_ATOMIC = 4, DP_SPAN_CACHED = 8 };
 
 /* One contiguous access of a core to device memory. */
 typedef struct dp_span {

@@ -88,6 +88,7 @@ static void block_end(dp_core *core, bool faulted) {
         return;
     if (!faulted)
         dp_check_block_end(state);
+    dp_check_cache_end(state);
     dp_check_launch *launch = dp_check_launch_of(core);
     if (launch && launch->blocks)
         dp_blocks_take(launch->blocks, core->core_index, &state->spans);
@@ -196,6 +197,7 @@ static void check_accesses(dp_check_core *state) {
     dp_check_local_accesses(state, false);
     dp_check_local_accesses(state, true);
     dp_check_gm_accesses(state);
+    dp_check_cache(state);
     dp_check_data(state);
 }
 
@@ -270,11 +272,12 @@ static void launch_begin(dp_launch_info *info) {
 static void conflict(void *context, const dp_span *a, const dp_span *b, uintptr_t begin, uintptr_t end) {
     const dp_check_launch *launch = context;
     const dp_kernel_info *kernel = &launch->info->kernel;
+    bool cached = ((a->mode | b->mode) & DP_SPAN_CACHED) != 0;
     bool both = a->mode & b->mode & DP_SPAN_WRITE;
-    const dp_span *writer = both ? (a->core < b->core ? a : b) : a->mode & DP_SPAN_WRITE ? a : b;
+    const dp_span *writer = both ? (a->core < b->core ? a : b) : a->mode & (DP_SPAN_WRITE | DP_SPAN_CACHED) ? a : b;
     const dp_span *other = writer == a ? b : a;
     const char *core = kernel->core_mix <= DP_MIX_AIC ? "block" : "core"; /* one core per block: people count blocks */
-    dp_finding f = {.kind = both ? DP_CHECK_BLOCK_WAW : DP_CHECK_BLOCK_RAW, .has_other = true};
+    dp_finding f = {.kind = cached ? DP_CHECK_STALE_CACHE : both ? DP_CHECK_BLOCK_WAW : DP_CHECK_BLOCK_RAW, .has_other = true};
     f.launch = launch->info->id;
     f.launch_loc = kernel->launch;
     f.block = f.core = other->core;
@@ -285,7 +288,11 @@ static void conflict(void *context, const dp_span *a, const dp_span *b, uintptr_
     f.place = dp_place_of_site(other->site, -1, verb);
     snprintf(verb, sizeof verb, "of %s %" PRIu32 " writes them", core, writer->core);
     f.other = dp_place_of_site(writer->site, -1, verb);
-    if (both)
+    if (cached)
+        snprintf(f.sentence, sizeof f.sentence,
+                 "%s %" PRIu32 " reads bytes of device memory that %s %" PRIu32 " wrote before with its scalar unit and never cleaned: "
+                 "they may still be in its data cache only", core, other->core, core, writer->core);
+    else if (both)
         snprintf(f.sentence, sizeof f.sentence,
                  "%ss %" PRIu32 " and %" PRIu32 " write the same bytes of device memory; which one stays is chance", core,
                  writer->core, other->core);
@@ -295,7 +302,8 @@ static void conflict(void *context, const dp_span *a, const dp_span *b, uintptr_
                  core, writer->core);
     dp_describe_gm((const void *)begin, end - begin, f.memory, sizeof f.memory);
     snprintf(f.cure, sizeof f.cure, "%s",
-             both ? "give every block its own bytes (DataCopyPad writes exactly as many as it is told), or use SetAtomicAdd"
+             cached ? "call DataCacheCleanAndInvalid on the tensor after SetValue and before the cores meet"
+             : both ? "give every block its own bytes (DataCopyPad writes exactly as many as it is told), or use SetAtomicAdd"
                   : "put SyncAll between the write and the read, or split the kernel in two launches");
     dp_finding_add(&f);
 }

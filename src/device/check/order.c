@@ -451,6 +451,8 @@ void dp_order_launch(const dp_launch_info *info, const dp_span *spans, size_t co
         snprintf(w->who.kernel, sizeof w->who.kernel, "%s", info->kernel.name ? info->kernel.name : "?");
         w->who.loc = info->kernel.launch;
         for (size_t i = 0; i < count; i++) {
+            if (spans[i].mode & DP_SPAN_CACHED)
+                continue;
             span_class class = !(spans[i].mode & DP_SPAN_WRITE) ? READS
                                : spans[i].mode & DP_SPAN_ATOMIC ? ATOMICS
                                                                 : WRITES;

@@ -50,6 +50,14 @@ typedef struct dp_gm_recent {
     unsigned count, oldest;
 } dp_gm_recent;
 
+/* Device memory the scalar unit stored to and did not clean. */
+typedef struct dp_dirty {
+    uintptr_t begin, end;
+    uint32_t site, epoch; /* of the newest store */
+} dp_dirty;
+
+enum { DP_DIRTY_MAX = 64 };
+
 typedef struct dp_check_core dp_check_core;
 struct dp_check_core {
     dp_check_clocks clocks;
@@ -59,6 +67,8 @@ struct dp_check_core {
     dp_gm_shadow_cache gm;
     dp_gm_recent gm_reads, gm_writes;
     dp_spans spans;
+    dp_dirty dirty[DP_DIRTY_MAX];
+    unsigned dirty_count;
     dp_check_run *runs;
     uint32_t run_count, run_room;
     jmp_buf enough;            /* where collecting runs ends early: the executor will refuse the instruction */
@@ -108,6 +118,10 @@ void dp_check_rules(dp_check_core *state);
 /* race.c: order of accesses inside the block. */
 void dp_check_local_accesses(dp_check_core *state, bool write);
 void dp_check_gm_accesses(dp_check_core *state);
+
+/* cache.c: what the scalar unit stores to device memory and does not clean. */
+void dp_check_cache(dp_check_core *state);
+void dp_check_cache_end(dp_check_core *state);
 
 /* data.c: bytes without data; overlap of operands. */
 void dp_check_data(dp_check_core *state);
