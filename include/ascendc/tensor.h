@@ -108,6 +108,15 @@ template <typename T, dp_op Op, int Cmp = -1>
 struct dp_tensor_expression {
     const LocalTensor<T> &a;
     const LocalTensor<T> &b;
+    dp_loc loc;
+};
+
+/* Right side of such an operator. An operator has no default arguments, but the conversion to this has, and so names the line. */
+template <typename T>
+struct dp_located_tensor {
+    const LocalTensor<T> &tensor;
+    dp_loc loc;
+    dp_located_tensor(const LocalTensor<T> &t, dp_loc l = dp_loc::current()) : tensor(t), loc(l) {}
 };
 
 template <typename T>
@@ -208,7 +217,9 @@ public:
     void dp_set_shape(const ShapeInfo *shape) { shape_ = shape; }
 
 #define DP_TENSOR_OPERATOR(sign, op, cmp)                                                                             \
-    dp_tensor_expression<T, op, cmp> operator sign(const LocalTensor &other) const { return {*this, other}; }
+    dp_tensor_expression<T, op, cmp> operator sign(dp_located_tensor<T> other) const {                                \
+        return {*this, other.tensor, other.loc};                                                                      \
+    }
     DP_TENSOR_OPERATOR(+, DP_OP_ADD, -1)
     DP_TENSOR_OPERATOR(-, DP_OP_SUB, -1)
     DP_TENSOR_OPERATOR(*, DP_OP_MUL, -1)
@@ -223,7 +234,6 @@ public:
     DP_TENSOR_OPERATOR(!=, DP_OP_COMPARE, int(CMPMODE::NE))
 #undef DP_TENSOR_OPERATOR
 
-    /* operator= cannot carry a location as a default argument: reports name the operand, not the line. */
     template <typename U, dp_op Op, int Cmp>
     void operator=(const dp_tensor_expression<U, Op, Cmp> &expression) {
         dp_insn insn;
@@ -238,6 +248,7 @@ public:
         dp_put_operand(insn.operand[2], expression.b.dp_operand_of());
         if (Cmp >= 0)
             insn.u.vec.cmp_mode = static_cast<uint8_t>(Cmp);
+        insn.loc = expression.loc;
         dp_issue(&insn);
     }
 

@@ -19,6 +19,7 @@ static const defect defects[] = {
     {"memory", "gm_past_the_end", "out-of-bounds", ""},
     {"memory", "gm_one_byte_more", "out-of-bounds", ""},
     {"memory", "ub_strided", "outside-tensor", ""},
+    {"memory", "operators", "outside-tensor", ""},
     {"memory", "misaligned", "misaligned", ""},
     {"memory", "ub_never_loaded", "uninitialized-read", ""},
     {"memory", "gm_never_filled", "uninitialized-read", ""},
