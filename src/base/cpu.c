@@ -10,9 +10,11 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, features_once = PTHREAD_ONCE_INIT;
 static dp_isa best = DP_ISA_GENERIC, chosen = DP_ISA_GENERIC;
 static unsigned features;
 
@@ -32,6 +34,16 @@ static dp_isa probe(void) {
 #endif
 }
 
+#if defined(__x86_64__)
+/* The tile data's state component, whose use has to be asked for (Documentation/arch/x86/xstate.rst of Linux). */
+static bool may_use_tiles(void) {
+    enum { ARCH_GET_XCOMP_PERM = 0x1022, ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    unsigned long granted = 0;
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 &&
+           syscall(SYS_arch_prctl, ARCH_GET_XCOMP_PERM, &granted) == 0 && granted >> XFEATURE_XTILEDATA & 1;
+}
+#endif
+
 static unsigned probe_features(void) {
     unsigned found = 0;
 #if defined(__x86_64__)
@@ -42,13 +54,16 @@ static unsigned probe_features(void) {
         found |= DP_CPU_AVX512_BF16;
     if ((found & DP_CPU_AVX512_BF16) && __builtin_cpu_is("amd"))
         found |= DP_CPU_BF16_FAST;
+    const unsigned tiles = 1u << 22 | 1u << 24 | 1u << 25; /* AMX-BF16, AMX-TILE, AMX-INT8 */
+    if ((found & DP_CPU_AVX512_VNNI) && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & tiles) == tiles &&
+        may_use_tiles())
+        found |= DP_CPU_AMX;
 #endif
     return found;
 }
 
 static void detect(void) {
     best = chosen = probe();
-    features = best >= DP_ISA_AVX512 ? probe_features() : 0;
     const char *wish = getenv("DOPPEL_ISA");
     if (!wish || !*wish)
         return;
@@ -75,9 +90,13 @@ dp_isa dp_cpu_best_isa(void) {
     return best;
 }
 
+static void detect_features(void) {
+    features = dp_cpu_isa() >= DP_ISA_AVX512 ? probe_features() : 0;
+}
+
 unsigned dp_cpu_features(void) {
-    pthread_once(&once, detect);
-    return chosen >= DP_ISA_AVX512 ? features : 0;
+    pthread_once(&features_once, detect_features);
+    return features;
 }
 
 const char *dp_isa_name(dp_isa isa) {

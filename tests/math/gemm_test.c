@@ -417,7 +417,8 @@ static void random_problems(void **unused) {
                  {DP_ISA_AVX2, 0, "avx2"},
                  {DP_ISA_AVX512, 0, "avx512"},
                  {DP_ISA_AVX512, DP_CPU_AVX512_BF16, "avx512 bf16"},
-                 {DP_ISA_AVX512, DP_CPU_AVX512_VNNI, "avx512 vnni"}};
+                 {DP_ISA_AVX512, DP_CPU_AVX512_VNNI, "avx512 vnni"},
+                 {DP_ISA_AVX512, DP_CPU_AMX, "avx512 amx"}};
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++) {
         if (rungs[r].isa > dp_cpu_isa() || (rungs[r].features & ~dp_cpu_features()))
             continue;

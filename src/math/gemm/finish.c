@@ -179,7 +179,7 @@ void DP_RUNG(dp_gemm_finish)(const dp_gemm_plan *plan, dp_gemm_spot spot, const 
         return;
     }
     for (size_t i = 0; i < spot.rows; i++) {
-        row_terms terms = {.scale = p->alpha, .integer = plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8};
+        row_terms terms = {.scale = p->alpha, .integer = plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16};
         size_t row = spot.i + i;
         if (e->row_scale)
             terms.scale *= e->row_scale[row];

@@ -106,7 +106,8 @@ typedef struct dp_gemm_plan {
     size_t group, segment_units, units; /* elements per unit of k, units of one block, units of all blocks */
     size_t unit_block, column_block;    /* blocking of k and of a tile's columns */
     size_t rows_at, panel_at, sums_at;  /* parts of the scratch */
-    bool a_direct, b_direct, plain, a_flip;
+    size_t micro_rows; /* of the micro-kernel */
+    bool a_direct, b_direct, plain, a_flip, tiled;
 } dp_gemm_plan;
 
 /*

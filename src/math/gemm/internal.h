@@ -2,18 +2,34 @@
  * internal.h - what the parts of the matrix engine know of each other.
  *
  * Everything is counted in units of 4 bytes along k: one float (kind F32), two int16 (I16), two bfloat16 (BF16), four
- * bytes (U8, unsigned x signed). A is used as rows of units; B as panels [units][columns] with columns = 2 vectors, the
+ * bytes (U8, unsigned x signed; I8, signed x signed, by matrix tiles only). A is used as rows of units; B as panels [units][columns] with columns = 2 vectors, the
  * last panel padded with zeros. A U8 panel is followed by -128 * (sum of each column): the start of a sum whose A was
  * int8 + 128.
+ *
+ * Kinds by matrix tiles (plan->tiled) work on whole tiles of 16 rows and 16 units: packing fills the units up with
+ * zeros, and rows past the last one are computed from whatever the scratch holds and not stored.
  */
 #ifndef DOPPEL_MATH_GEMM_INTERNAL_H
 #define DOPPEL_MATH_GEMM_INTERNAL_H
 
 #include "math/gemm/gemm.h"
 
-typedef enum dp_gemm_kind { DP_GEMM_F32, DP_GEMM_I16, DP_GEMM_BF16, DP_GEMM_U8, DP_GEMM_KIND_COUNT } dp_gemm_kind;
+typedef enum dp_gemm_kind {
+    DP_GEMM_F32,
+    DP_GEMM_I16,
+    DP_GEMM_BF16,
+    DP_GEMM_U8,
+    DP_GEMM_I8,
+    DP_GEMM_KIND_COUNT
+} dp_gemm_kind;
 
-enum { DP_GEMM_ROWS_MAX = 14, DP_GEMM_COLUMNS_MAX = 32, DP_GEMM_DECODE_ROWS = 8, DP_GEMM_DECODE_COLUMNS = 1024 };
+enum {
+    DP_GEMM_ROWS_MAX = 32,
+    DP_GEMM_COLUMNS_MAX = 32,
+    DP_GEMM_DECODE_ROWS = 8,
+    DP_GEMM_DECODE_COLUMNS = 1024,
+    DP_GEMM_TILE = 16 /* rows and units of a matrix tile */
+};
 
 /*
  * Memory that will be read next: the micro-kernel asks for one line every second unit, so that reading from the third
@@ -49,8 +65,14 @@ typedef struct dp_gemm_spot {
 
 typedef struct dp_gemm_rung {
     size_t lanes, rows, columns; /* of the micro-kernel */
-    /* by kind, NULL where there are none: one vector with 1, 2, ... rows, then two vectors */
+    /*
+     * By kind, NULL where there are none: one vector with 1, 2, ... rows, then two vectors. By matrix tiles: one vector
+     * with up to 16 and up to 32 rows, then two.
+     */
     const dp_gemm_kernel_fn *kernels[DP_GEMM_KIND_COUNT];
+    unsigned tiled_kinds;                  /* bit per kind that goes by matrix tiles */
+    void (*tiles_begin)(void);             /* sets the thread's tiles up, and gives them back */
+    void (*tiles_end)(void);
     /* rows (at most DP_GEMM_COLUMNS_MAX) x k_count elements to rows of units; the last unit of a row is filled up with
      * zeros */
     void (*pack_rows)(dp_gemm_kind kind, const dp_gemm_view *view, size_t rows, size_t k_count, uint32_t *dst,
@@ -79,6 +101,11 @@ static inline size_t dp_gemm_ceil(size_t x, size_t step) {
 }
 static inline size_t dp_gemm_round(size_t x, size_t step) {
     return dp_gemm_ceil(x, step) * step;
+}
+
+/* Units as the kernel and the packed form count them. */
+static inline size_t dp_gemm_kernel_units(const dp_gemm_plan *plan, size_t units) {
+    return plan->tiled ? dp_gemm_round(units, DP_GEMM_TILE) : units;
 }
 
 /* Floats from one prepared row to the next: whole chunks of 8 vectors, and not a power of two. */

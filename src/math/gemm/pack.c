@@ -338,7 +338,7 @@ static void panel_along(dp_gemm_kind kind, size_t group, const dp_gemm_view *v, 
 
 void DP_RUNG(dp_gemm_pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, size_t columns, size_t k_count,
                                  uint32_t *dst, int32_t *sums) {
-    static const uint8_t groups[DP_GEMM_KIND_COUNT] = {1, 2, 2, 4};
+    static const uint8_t groups[DP_GEMM_KIND_COUNT] = {1, 2, 2, 4, 4};
     const size_t width = PANEL_WIDTH;
     if (view->other_stride != 1)
         panel_along(kind, groups[kind], view, columns, k_count, dst, width);

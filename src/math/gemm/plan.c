@@ -3,10 +3,11 @@
 
 enum {
     UNIT_BLOCK_MAX = 512,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
+    TILED_UNIT_BLOCK_MAX = 256,        /* the same for 32 rows */
     COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
     DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
     BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
-    SUMS_ROWS = 24 * DP_GEMM_ROWS_MAX, /* rows of a tile whose unfinished sums live in the scratch */
+    SUMS_ROWS = 336,                   /* rows of a tile whose unfinished sums live in the scratch */
     LINE_UNITS = 16
 };
 
@@ -102,6 +103,8 @@ static dp_status check(const dp_gemm_problem *p) {
 }
 
 static dp_gemm_kind kind_of(const dp_gemm_problem *p, const dp_gemm_rung *rung) {
+    if (p->b.dtype == DP_I8 && !p->quant.scale && p->a.dtype == DP_I8 && rung->kernels[DP_GEMM_I8])
+        return DP_GEMM_I8;
     if (p->b.dtype == DP_I8 && !p->quant.scale)
         return rung->kernels[DP_GEMM_U8] ? DP_GEMM_U8 : DP_GEMM_I16;
     if (p->a.dtype == DP_BF16 && p->b.dtype == DP_BF16 && rung->kernels[DP_GEMM_BF16])
@@ -111,14 +114,16 @@ static dp_gemm_kind kind_of(const dp_gemm_problem *p, const dp_gemm_rung *rung) 
 
 /* What follows from k and the types alone, so that a packed operand fits every problem it may be used in. */
 static void plan_units(dp_gemm_plan *plan) {
-    static const uint8_t groups[DP_GEMM_KIND_COUNT] = {1, 2, 2, 4};
+    static const uint8_t groups[DP_GEMM_KIND_COUNT] = {1, 2, 2, 4, 4};
     const dp_gemm_problem *p = &plan->problem;
     plan->kind = kind_of(p, plan->rung);
     plan->group = groups[plan->kind];
+    plan->tiled = plan->rung->tiled_kinds >> plan->kind & 1;
+    plan->micro_rows = plan->tiled ? 2 * DP_GEMM_TILE : plan->rung->rows;
     plan->a_flip = plan->kind == DP_GEMM_U8 && p->a.dtype == DP_I8;
     plan->segment_units = dp_gemm_ceil(p->k, plan->group);
     plan->units = plan->segment_units * (p->n_blocks ? p->n_blocks : 1);
-    size_t blocks = dp_gemm_ceil(plan->units, UNIT_BLOCK_MAX);
+    size_t blocks = dp_gemm_ceil(plan->units, plan->tiled ? TILED_UNIT_BLOCK_MAX : UNIT_BLOCK_MAX);
     plan->unit_block = blocks ? dp_gemm_round(dp_gemm_ceil(plan->units, blocks), LINE_UNITS) : LINE_UNITS;
 }
 
@@ -158,7 +163,9 @@ static size_t packed_row_units(size_t units) {
 }
 
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
-    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || kind != DP_GEMM_F32 || p->k == 0 || p->b.fill)
+    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill)
+        return DP_GEMM_DECODE_NO;
+    if (kind != DP_GEMM_F32 && (kind != DP_GEMM_BF16 || p->b.packed)) /* pairs are packed for the micro-kernel only */
         return DP_GEMM_DECODE_NO;
     if (!p->quant.scale && p->b.dtype == DP_F32 && p->m > BANDWIDTH_ROWS && p->b.row_stride != 1)
         return DP_GEMM_DECODE_NO; /* the micro-kernel reads B as it lies, once */
@@ -175,8 +182,10 @@ static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
 
 static void plan_decode(dp_gemm_plan *plan, unsigned threads) {
     static const char *const names[] = {"", "gemv dot", "gemv axpy", "gemv panel"};
-    const dp_gemm_problem *p = &plan->problem;
+    dp_gemm_problem *p = &plan->problem;
     plan->path = names[plan->decode];
+    if (p->a.packed) /* from units to elements */
+        p->a.row_stride *= (ptrdiff_t)plan->group;
     plan->tile_m = p->m;
     plan->tile_n = dp_gemm_round(dp_gemm_ceil(p->n, threads), DP_GEMM_COLUMNS_MAX);
     size_t rows = p->m * dp_gemm_decode_stride(p->k) + p->m * dp_gemm_decode_groups(plan);
@@ -186,18 +195,19 @@ static void plan_decode(dp_gemm_plan *plan, unsigned threads) {
 }
 
 /*
- * Splits C among the threads so that the busiest finishes first. In cycles of a vector of 16: a product 1/32, packing a
- * unit of A about 1/10 and of B about 1/6.
+ * Splits C among the threads so that the busiest finishes first. In cycles of a vector of 16: a product 1/32 (by tiles
+ * 1/256), packing a unit of A about 1/10 and of B about 1/6.
  */
 static void plan_split(dp_gemm_plan *plan, unsigned threads) {
     const dp_gemm_problem *p = &plan->problem;
-    const size_t rows = plan->rung->rows, columns = plan->rung->columns;
+    const size_t rows = plan->micro_rows, columns = plan->rung->columns;
+    const double products = plan->tiled ? 256 : 32;
     double best = 0;
     for (unsigned down = 1; down <= threads; down++) {
         size_t tile_m = dp_gemm_round(dp_gemm_ceil(p->m, down), rows);
         size_t tile_n = dp_gemm_round(dp_gemm_ceil(p->n, threads / down), columns);
         double m = (double)tile_m, n = (double)tile_n;
-        double cost = m * n / 32 + (p->a.packed ? 0 : m / 10) + (p->b.packed ? 0 : n / 6);
+        double cost = m * n / products + (p->a.packed ? 0 : m / 10) + (p->b.packed ? 0 : n / 6);
         if (best != 0 && cost >= best)
             continue;
         best = cost;
@@ -208,16 +218,16 @@ static void plan_split(dp_gemm_plan *plan, unsigned threads) {
 
 static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     static const char *const names[DP_GEMM_KIND_COUNT] = {"gemm float", "gemm int16 pairs", "gemm bfloat16 pairs",
-                                                          "gemm int8 quads"};
+                                                          "gemm int8 quads", "gemm int8 tiles"};
     const dp_gemm_problem *p = &plan->problem;
     const dp_gemm_epilogue *e = &p->epilogue;
-    const size_t rows = plan->rung->rows, columns = plan->rung->columns;
-    plan->path = names[plan->kind];
+    const size_t rows = plan->micro_rows, columns = plan->rung->columns;
+    plan->path = plan->tiled && plan->kind == DP_GEMM_BF16 ? "gemm bfloat16 tiles" : names[plan->kind];
     plan_split(plan, threads);
     plan->plain = (p->c.dtype == DP_F32 || p->c.dtype == DP_I32) && p->c.column_stride == 1 && p->alpha == 1 &&
                   (p->beta == 0 || (p->beta == 1 && !p->source.data)) && !e->bias && !e->activation && !e->residual.data &&
                   !e->column_scale && !e->row_scale &&
-                  (p->c.dtype == DP_I32) == (plan->kind == DP_GEMM_I16 || plan->kind == DP_GEMM_U8);
+                  (p->c.dtype == DP_I32) == (plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16);
     bool sums = !plan->plain && plan->units > plan->unit_block;
     if (sums && plan->tile_m > SUMS_ROWS)
         plan->tile_m = SUMS_ROWS / rows * rows;
@@ -287,7 +297,8 @@ size_t dp_gemm_pack_a_bytes_for(dp_isa isa, unsigned features, const dp_gemm_pro
     dp_gemm_plan plan;
     if (packing_plan(isa, features, problem, &plan) != DP_OK)
         return 0;
-    return problem->m * packed_row_units(plan.units) * 4;
+    size_t rows = plan.tiled ? dp_gemm_round(problem->m, DP_GEMM_TILE) : problem->m; /* tiles are read whole */
+    return rows * packed_row_units(plan.units) * 4;
 }
 
 size_t dp_gemm_pack_b_bytes_for(dp_isa isa, unsigned features, const dp_gemm_problem *problem) {
@@ -302,7 +313,7 @@ dp_status dp_gemm_pack_a_for(dp_isa isa, unsigned features, const dp_gemm_proble
     dp_status status = packing_plan(isa, features, problem, &plan);
     if (status != DP_OK)
         return status;
-    size_t stride = packed_row_units(plan.units), rows = plan.rung->rows;
+    size_t stride = packed_row_units(plan.units), rows = plan.micro_rows;
     for (size_t i = 0; i < problem->m; i += rows)
         dp_gemm_pack_a_units(&plan, i, problem->m - i < rows ? problem->m - i : rows, 0, plan.units,
                              (uint32_t *)out_packed + i * stride, stride);

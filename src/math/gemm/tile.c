@@ -17,6 +17,7 @@ size_t dp_gemm_packed_b_at(const dp_gemm_plan *plan, size_t block, size_t panel)
     size_t sums = plan->kind == DP_GEMM_U8 ? columns * 4 : 0, panels = dp_gemm_ceil(plan->problem.n, columns);
     size_t first = block * plan->unit_block;
     size_t units = first < plan->units ? least(plan->unit_block, plan->units - first) : 0;
+    units = dp_gemm_kernel_units(plan, units);
     return block * panels * (plan->unit_block * row + sums) + panel * (units * row + sums);
 }
 
@@ -49,6 +50,9 @@ void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_
         plan->rung->pack_rows((dp_gemm_kind)plan->kind, &v, rows, p.k_count, dst + done, dst_stride);
         done += p.units;
     }
+    const size_t end = dp_gemm_kernel_units(plan, count);
+    for (size_t r = 0; r < rows && count < end; r++)
+        memset(dst + r * dst_stride + count, 0, (end - count) * sizeof *dst);
 }
 
 /* One panel, columns from j, of units [u, u + count). */
@@ -74,6 +78,7 @@ static void pack_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t coun
         plan->rung->pack_panel((dp_gemm_kind)plan->kind, &v, columns, p.k_count, dst + done * width, sums);
         done += p.units;
     }
+    memset(dst + count * width, 0, (dp_gemm_kernel_units(plan, count) - count) * width * sizeof *dst);
 }
 
 /* A panel of 16-bit elements as they are. */
@@ -135,7 +140,7 @@ static panel_view panel_at(const place *p, size_t j) {
         view.stride = (size_t)plan->problem.b.row_stride;
         view.data = (const uint32_t *)plan->problem.b.data + p->u * view.stride + j;
     } else {
-        view.data = p->panel + (j - p->j) / width * (p->units * width + sums);
+        view.data = p->panel + (j - p->j) / width * (dp_gemm_kernel_units(plan, p->units) * width + sums);
     }
     view.init = plan->a_flip && p->units ? (const int32_t *)(view.data + p->units * width) : NULL;
     return view;
@@ -147,7 +152,7 @@ static void fill_panels(const place *p) {
     if (panel_in_place(plan) || p->units == 0)
         return;
     for (size_t j = p->j; j < p->j + p->columns; j += width) {
-        uint32_t *dst = p->panel + (j - p->j) / width * (p->units * width + sums);
+        uint32_t *dst = p->panel + (j - p->j) / width * (dp_gemm_kernel_units(plan, p->units) * width + sums);
         if (plan->problem.b.packed)
             plan->rung->widen((float *)dst,
                               (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
@@ -179,24 +184,28 @@ static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t 
     const dp_gemm_rung *rung = plan->rung;
     const panel_view b = panel_at(p, s.j);
     const size_t width = rung->columns, vectors = s.columns > rung->lanes ? 2 : 1;
-    dp_gemm_kernel_fn kernel = rung->kernels[plan->kind][(vectors - 1) * rung->rows + s.rows - 1];
+    const size_t units = dp_gemm_kernel_units(plan, p->units);
+    dp_gemm_kernel_fn kernel =
+        plan->tiled ? rung->kernels[plan->kind][(vectors - 1) * 2 + (s.rows > DP_GEMM_TILE)]
+                    : rung->kernels[plan->kind][(vectors - 1) * rung->rows + s.rows - 1];
+    const bool whole = s.columns == vectors * rung->lanes && (!plan->tiled || s.rows % DP_GEMM_TILE == 0);
     _Alignas(64) uint32_t small[DP_GEMM_ROWS_MAX * DP_GEMM_COLUMNS_MAX];
     if (plan->plain) {
         bool add = !p->first || plan->problem.beta != 0;
         ptrdiff_t c_stride = plan->problem.c.row_stride;
-        if (s.columns == vectors * rung->lanes && c_stride >= 0) {
+        if (whole && c_stride >= 0) {
             uint32_t *c = (uint32_t *)(uintptr_t)plan->problem.c.data + (ptrdiff_t)s.i * c_stride + s.j;
-            kernel(p->units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add, walk);
+            kernel(units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add, walk);
         } else {
-            kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
+            kernel(units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
             put_plain(p, s, small, width, add);
         }
     } else if (p->first && p->last) {
-        kernel(p->units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
+        kernel(units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
         rung->finish(plan, s, small, width);
     } else {
         uint32_t *sums = p->sums + (s.i - p->m_first) * plan->column_block + (s.j - p->j);
-        kernel(p->units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first, walk);
+        kernel(units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first, walk);
         if (p->last)
             rung->finish(plan, s, sums, plan->column_block);
     }
@@ -272,7 +281,9 @@ static void run_block(const place *p) {
     const dp_gemm_problem *problem = &plan->problem;
     const size_t width = plan->rung->columns, tall = p->m_last - p->m_first;
     /* panels of nearly the same height: 17 rows as 9 and 8, not 14 and 3, which would wait for its few sums */
-    const size_t rows = dp_gemm_ceil(tall, dp_gemm_ceil(tall, plan->rung->rows));
+    size_t rows = dp_gemm_ceil(tall, dp_gemm_ceil(tall, plan->micro_rows));
+    if (plan->tiled)
+        rows = dp_gemm_round(rows, DP_GEMM_TILE);
     walks next_b = walks_of_b(p);
     fill_panels(p);
     for (size_t i = p->m_first; i < p->m_last; i += rows) {
@@ -314,6 +325,8 @@ void dp_gemm_tile(const dp_gemm_plan *plan, size_t i, size_t j, void *scratch) {
         run_decode(plan, n_first, n_last, scratch);
         return;
     }
+    if (plan->tiled)
+        plan->rung->tiles_begin();
     place p = {.plan = plan,
                .m_first = i * plan->tile_m,
                .m_last = least(problem->m, (i + 1) * plan->tile_m),
@@ -332,4 +345,6 @@ void dp_gemm_tile(const dp_gemm_plan *plan, size_t i, size_t j, void *scratch) {
             p.block++;
         } while (p.u < plan->units);
     }
+    if (plan->tiled)
+        plan->rung->tiles_end();
 }
