@@ -10,3 +10,13 @@ add_custom_command(OUTPUT ${DOPPEL_GENERATED_DIR}/aclnn_glue.c ${DOPPEL_GENERATE
   COMMAND ${CMAKE_COMMAND} -E copy ${DOPPEL_GENERATED_DIR}/operators.md ${PROJECT_BINARY_DIR}/docs/operators.md
   DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/signatures.tsv ${PROJECT_SOURCE_DIR}/src/ops/gen/aclnn.awk
   COMMENT "Operators from their register" VERBATIM)
+
+# Operator types, from theirs.
+add_custom_command(OUTPUT ${DOPPEL_GENERATED_DIR}/aclop_types.c ${DOPPEL_GENERATED_DIR}/aclop_types.inc
+                          ${PROJECT_BINARY_DIR}/docs/aclop-types.md
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${DOPPEL_GENERATED_DIR} ${PROJECT_BINARY_DIR}/docs
+  COMMAND ${AWK} -v out=${DOPPEL_GENERATED_DIR} -f ${PROJECT_SOURCE_DIR}/src/ops/gen/aclop.awk
+          ${PROJECT_SOURCE_DIR}/src/ops/aclop.tsv
+  COMMAND ${CMAKE_COMMAND} -E copy ${DOPPEL_GENERATED_DIR}/aclop-types.md ${PROJECT_BINARY_DIR}/docs/aclop-types.md
+  DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/aclop.tsv ${PROJECT_SOURCE_DIR}/src/ops/gen/aclop.awk
+  COMMENT "Operator types from their register" VERBATIM)

@@ -8,6 +8,7 @@
 #include "acl_rt.h"
 #include "acl_rt_allocator.h"
 #include "acl_mdl.h"
+#include "acl_op.h"
 
 #ifdef __cplusplus
 extern "C" {

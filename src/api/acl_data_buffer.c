@@ -1,10 +1,6 @@
 #include "api/api.h"
 #include "api/object.h"
-
-struct aclDataBuffer {
-    void *data;
-    size_t size_bytes;
-};
+#include "api/tensor_desc.h"
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
     dp_api_call call = DP_API_CALL();

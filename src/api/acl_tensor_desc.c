@@ -3,37 +3,17 @@
 #include "api/api.h"
 #include "api/element.h"
 #include "api/object.h"
+#include "api/tensor_desc.h"
 #include "base/memory.h"
-
-#define DIMS_MAX 128
-
-typedef struct shape {
-    size_t rank;
-    int64_t dims[DIMS_MAX];
-} shape;
-
-struct aclTensorDesc {
-    aclDataType type;
-    aclFormat format, storage_format, origin_format;
-    aclMemType placement;
-    bool rank_unknown;
-    shape dims, storage_dims, origin_dims;
-    size_t shape_ranges, value_ranges;
-    int64_t shape_range[DIMS_MAX][2];
-    int64_t (*value_range)[2];
-    char *name, *dynamic_input;
-    void *constant;
-    size_t constant_bytes;
-};
 
 static aclTensorDesc *get(const aclTensorDesc *desc) {
     return dp_object_get(DP_OBJECT_TENSOR_DESC, desc, "desc");
 }
 
 /* Checks numDims and dims and copies them; records a sentence and returns false when they are wrong. */
-static bool take_dims(shape *to, bool *rank_unknown, int num_dims, const int64_t *dims) {
-    if (num_dims < 0 || num_dims > DIMS_MAX) {
-        dp_fail(DP_ERR_ARGUMENT, "numDims is %d, but must be 0 to %d", num_dims, DIMS_MAX);
+static bool take_dims(dp_desc_shape *to, bool *rank_unknown, int num_dims, const int64_t *dims) {
+    if (num_dims < 0 || num_dims > DP_DESC_DIMS) {
+        dp_fail(DP_ERR_ARGUMENT, "numDims is %d, but must be 0 to %d", num_dims, DP_DESC_DIMS);
         return false;
     }
     if (num_dims && !dims) {
@@ -88,7 +68,7 @@ static void release(aclTensorDesc *desc) {
 
 aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t *dims, aclFormat format) {
     dp_api_call call = DP_API_CALL();
-    shape sizes = {0};
+    dp_desc_shape sizes = {0};
     bool rank_unknown = false;
     if (!dp_acl_type_known(dataType)) {
         dp_api_bad_value(&call, "dataType", dataType, "an aclDataType");
@@ -230,9 +210,9 @@ aclError aclSetTensorShapeRange(aclTensorDesc *desc, size_t dimsCount, int64_t (
     aclTensorDesc *live = get(desc);
     if (!live)
         return dp_api_end(&call, DP_ERR_ARGUMENT);
-    if (dimsCount > DIMS_MAX)
+    if (dimsCount > DP_DESC_DIMS)
         return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "dimsCount is %zu, but must be 0 to %d", dimsCount,
-                           DIMS_MAX);
+                           DP_DESC_DIMS);
     if (dimsCount && !dimsRange)
         return dp_api_null(&call, "dimsRange", "dimsCount pairs of lowest and highest size");
     if (dimsCount)
@@ -297,7 +277,7 @@ static aclError set_format(dp_api_call *call, aclFormat *to, aclFormat format) {
     return dp_api_end(call, DP_OK);
 }
 
-static aclError set_shape(dp_api_call *call, shape *to, bool *rank_unknown, int num_dims, const int64_t *dims) {
+static aclError set_shape(dp_api_call *call, dp_desc_shape *to, bool *rank_unknown, int num_dims, const int64_t *dims) {
     return dp_api_end(call, take_dims(to, rank_unknown, num_dims, dims) ? DP_OK : DP_ERR_ARGUMENT);
 }
 

@@ -52,13 +52,6 @@ typedef union dp_aclnn_value {
     double real;
 } dp_aclnn_value;
 
-/* Sets of element types named in the register. */
-#define DP_SET_NUM (DP_EL_FLOATS | (DP_EL_INTS & ~DP_EL_BIT(DP_U64)) | DP_EL_BIT(DP_EL_BOOL))
-#define DP_SET_REAL (DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
-#define DP_SET_INT (DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
-#define DP_SET_HALF (DP_EL_FLOATS & ~DP_EL_BIT(DP_F64))
-#define DP_SET_ALL (DP_SET_REAL | DP_EL_COMPLEX)
-
 /* All operators, in the order of the register. */
 extern const dp_operator *const dp_operators[];
 extern const unsigned dp_operators_count;

@@ -49,6 +49,10 @@ static const char *kind_name(dp_object_kind kind) {
         return "aclScalarList of aclCreateScalarList";
     case DP_OBJECT_OP_EXECUTOR:
         return "aclOpExecutor of a GetWorkspaceSize call that was not used up";
+    case DP_OBJECT_OP_ATTR:
+        return "aclopAttr of aclopCreateAttr";
+    case DP_OBJECT_OP_HANDLE:
+        return "aclopHandle of aclopCreateHandle";
     }
     return "object";
 }

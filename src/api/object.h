@@ -19,7 +19,9 @@ typedef enum dp_object_kind {
     DP_OBJECT_BOOL_ARRAY,
     DP_OBJECT_TENSOR_LIST,
     DP_OBJECT_SCALAR_LIST,
-    DP_OBJECT_OP_EXECUTOR
+    DP_OBJECT_OP_EXECUTOR,
+    DP_OBJECT_OP_ATTR,
+    DP_OBJECT_OP_HANDLE
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */

@@ -1,5 +1,7 @@
 #include "api/api.h"
 
+#include "acl/acl_op_compiler.h"
+
 #define DP_REASON_HARDWARE "a simulated device has no hardware to repair; reset the device instead"
 #define DP_REASON_OVERFLOW "there is no overflow status word; run the program under doppel check to find overflows"
 #define DP_REASON_GROUPS "a chip is not divided into computing groups; use the whole device"
@@ -11,6 +13,12 @@
 #define DP_REASON_ALLOCATOR "operators take their work space from the caller; leave the allocator unregistered"
 #define DP_REASON_MODELS "models are not executed by this version; run the network's kernels or operators instead"
 #define DP_REASON_CAPTURE "streams are not captured into graphs by this version; queue the work every time"
+#define DP_REASON_OP_MODELS                                                                                            \
+    "a compiled operator cannot run on a CPU; call aclopExecute without: all types of docs/aclop.md are there"
+#define DP_REASON_OP_KERNELS                                                                                           \
+    "operators are not found by kernels of the application; launch the kernel with <<<>>> instead"
+#define DP_REASON_OP_DUMP "arguments of device tasks are not dumped; DOPPEL_LOG=ops prints every executed operator"
+#define DP_REASON_OP_GRAPH "a single operator makes no graph; DOPPEL_LOG=ops prints every executed operator"
 #define DP_REASON_COLLECTIVES "there is no collective communication in this version"
 
 /* Nothing of a refused call is looked at. */

@@ -96,6 +96,8 @@ dp_plan *dp_plan_copy(const dp_plan *plan) {
 void dp_plan_free(dp_plan *plan) {
     if (plan && plan->found)
         dp_found_release(plan->found);
+    if (plan && plan->owns_workspace)
+        dp_free(plan->workspace);
     dp_free(plan);
 }
 
@@ -228,6 +230,20 @@ dp_status dp_plan_submit(dp_plan *plan, void *workspace, uint64_t workspace_byte
             return status;
     }
     plan->workspace = workspace;
+    return dp_task_submit(stream, plan->op->name, run_plan, destroy_plan, &plan, sizeof plan);
+}
+
+dp_status dp_plan_submit_alone(dp_plan *plan, void *stream) {
+    dp_status status = check_addresses(plan);
+    if (status != DP_OK)
+        return status;
+    if (plan->workspace_bytes && !plan->owns_workspace) {
+        plan->workspace = dp_alloc(DP_MEM_RUNTIME, plan->workspace_bytes);
+        if (!plan->workspace)
+            return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the work space of %s (%llu bytes): free some",
+                           plan->op->name, (unsigned long long)plan->workspace_bytes);
+        plan->owns_workspace = true;
+    }
     return dp_task_submit(stream, plan->op->name, run_plan, destroy_plan, &plan, sizeof plan);
 }
 

@@ -18,7 +18,8 @@ typedef enum dp_arg_kind {
     DP_ARG_BOOL_LIST,
     DP_ARG_TENSOR_LIST,
     DP_ARG_SCALAR_LIST,
-    DP_ARG_TYPE /* aclDataType in a signature; arrives as DP_ARG_INTEGER */
+    DP_ARG_TYPE,     /* aclDataType in a signature; arrives as DP_ARG_INTEGER */
+    DP_ARG_TEXT_LIST /* of attributes only (typed/typed.h) */
 } dp_arg_kind;
 
 /* One argument as an engine sees it: lists and tensors are borrowed for the length of prepare. */
@@ -33,6 +34,7 @@ typedef struct dp_arg {
         int64_t integer;
         double real;
         const char *text;
+        const char *const *texts;
         const int64_t *integers;
         const float *floats;
         const bool *bools;
@@ -108,6 +110,7 @@ typedef struct dp_plan {
     const dp_operator *op;
     dp_status (*run)(struct dp_plan *plan);
     bool repeatable;  /* of its executor: it may run more than once */
+    bool owns_workspace;
     bool finds_dims;  /* run changes the dims of its output views to those that the data ask for */
     dp_found *found;  /* where they are reported; of one run */
     const char *path; /* the way the engine chose, for the log */
@@ -139,6 +142,8 @@ void dp_plan_free(dp_plan *plan);
  * and is freed when it has run. When this fails the plan still is the caller's.
  */
 dp_status dp_plan_submit(dp_plan *plan, void *workspace, uint64_t workspace_bytes, void *stream);
+/* The same, with a workspace of the library's own that is freed with the plan. */
+dp_status dp_plan_submit_alone(dp_plan *plan, void *stream);
 
 /* Argument readers for engines: the value of a number, a scalar or a literal; `otherwise` when absent. */
 double dp_arg_real(const dp_arg *arg, double otherwise);

@@ -1,6 +1,8 @@
 #include "ops/tensor.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #define EXTENT_MAX ((int64_t)1 << 62)
 
@@ -115,8 +117,30 @@ dp_status dp_dim_check(int64_t dim, const dp_tensor *t, const char *name, int *o
     return DP_OK;
 }
 
+static _Thread_local dp_shape_learner *learner;
+
+void dp_shape_learn(dp_shape_learner *now) {
+    learner = now;
+}
+
+static bool is_asked_for(const dp_tensor *t) {
+    return t >= learner->targets && t < learner->targets + learner->count && !learner->learned[t - learner->targets];
+}
+
+static dp_status learn(ptrdiff_t index, const char *name, const int64_t *dims, int rank) {
+    if (rank > DP_TENSOR_DIMS)
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s would have %d dimensions, but may have %d", name, rank, DP_TENSOR_DIMS);
+    learner->learned[index] = true;
+    learner->n_learned++;
+    learner->targets[index].rank = rank;
+    memcpy(learner->targets[index].dims, dims, (size_t)rank * sizeof *dims);
+    return dp_fail(DP_ERR_STATE, "%s: its shape was asked for, not given", name);
+}
+
 dp_status dp_shape_expect(const dp_tensor *t, const char *name, const int64_t *dims, int rank, const char *meaning) {
     char expected[160], found[160];
+    if (DP_UNLIKELY(learner != NULL) && is_asked_for(t))
+        return learn(t - learner->targets, name, dims, rank);
     if (rank == 0 && t->rank == 1 && t->dims[0] == 1)
         return DP_OK;
     if (t->rank != rank)

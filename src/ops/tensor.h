@@ -26,6 +26,12 @@ typedef enum dp_element {
     (DP_EL_BIT(DP_I8) | DP_EL_BIT(DP_U8) | DP_EL_BIT(DP_I16) | DP_EL_BIT(DP_U16) | DP_EL_BIT(DP_I32) |                 \
      DP_EL_BIT(DP_U32) | DP_EL_BIT(DP_I64) | DP_EL_BIT(DP_U64))
 #define DP_EL_COMPLEX (DP_EL_BIT(DP_EL_C64) | DP_EL_BIT(DP_EL_C128))
+/* The register's names for them. */
+#define DP_SET_NUM (DP_EL_FLOATS | (DP_EL_INTS & ~DP_EL_BIT(DP_U64)) | DP_EL_BIT(DP_EL_BOOL))
+#define DP_SET_REAL (DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
+#define DP_SET_INT (DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL))
+#define DP_SET_HALF (DP_EL_FLOATS & ~DP_EL_BIT(DP_F64))
+#define DP_SET_ALL (DP_SET_REAL | DP_EL_COMPLEX)
 
 /* Bytes of one element, 0 for 4-bit types and values that are no type. */
 size_t dp_element_bytes(int element);
@@ -81,5 +87,15 @@ dp_status dp_dim_check(int64_t dim, const dp_tensor *tensor, const char *name, i
  * from. */
 dp_status dp_shape_expect(const dp_tensor *tensor, const char *name, const int64_t *dims, int rank,
                           const char *meaning);
+/*
+ * How shapes of outputs are found out before there are any: while this thread has a learner, dp_shape_expect of a
+ * target that is not learned yet writes the dims it was given into it, marks it and fails, instead of comparing.
+ */
+typedef struct dp_shape_learner {
+    dp_tensor *targets;
+    bool *learned;
+    int count, n_learned;
+} dp_shape_learner;
+void dp_shape_learn(dp_shape_learner *learner); /* NULL: no more */
 
 #endif

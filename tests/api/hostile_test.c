@@ -32,6 +32,9 @@ static const struct {
     {"aclSetTensorConst", 4096, false, false},
     {"aclSetTensorValueRange", 64, false, false},
     {"aclrtMallocHostWithCfg", 64, true, false},
+    {"aclopSetAttrListListInt", 8, true, false},
+    {"aclopSetAttrListString", 64, true, false},
+    {"aclopSetAttrList", 64, false, false},
     {"aclrtProcessReport", LONG_MAX, false, true},
     {"aclrtProcessHostFunc", LONG_MAX, false, true},
 };
