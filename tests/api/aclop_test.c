@@ -256,7 +256,7 @@ TEST(faults_of_found_shapes) {
         {"BroadcastToD", "f32[1]=1", "shape:I=-3", "f32[1]=1", "-3", ACL_ERROR_INVALID_PARAM},
         {"BroadcastToD", "f32[1]=1", "shape:I=1 1 1 1 1 1 1 1 1", "f32[1]=1", "9 dimensions",
          ACL_ERROR_API_NOT_SUPPORT},
-        {"Pack", "f32[2]=1 1", "", "f32[2]=1 1", "must be the number the new", ACL_ERROR_INVALID_PARAM},
+        {"Pack", "f32[2]=1 1", "", "f32[2]=1 1", "must be the number", ACL_ERROR_INVALID_PARAM},
         {"TransposeD", "f32[1,2]=1 2", "perm:I=0", "f32[2,1]=1 2", "perm", ACL_ERROR_INVALID_PARAM},
     };
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
