@@ -7,6 +7,9 @@
  * For a kernel that is overloaded, or whose template arguments follow from the call, the callee is a generic lambda
  * without captures that makes the call; then the arguments keep the types they have at the launch.
  *
+ * A kernel with default arguments is named twice: by such a lambda, which leaves out what the launch leaves out, and for its
+ * parameter types, to which the arguments that are there convert.
+ *
  * The values between the angle brackets:
  *     blocks, x, stream   x: bytes of dynamic UB if it is an integer; a pointer (L2 control of older releases) is ignored
  *     blocks, y           y: the stream if it is a pointer, else bytes of dynamic UB on the default stream
@@ -178,6 +181,39 @@ private:
     launch_config config_;
 };
 
+/* A call operator for every number of arguments from none to all of the kernel's parameters. */
+template <class... T> struct launch_types {};
+template <class Callee, class Given, class Rest> struct launch_prefixes;
+
+template <class Callee, class... G> struct launch_prefixes<Callee, launch_types<G...>, launch_types<>> {
+    dp_kernel_info info;
+    Callee callee;
+    launch_config config;
+
+    launch_prefixes(const dp_kernel_info &i, Callee c, const launch_config &values) : info(i), callee(c), config(values) {}
+
+    void operator()(G... args) const {
+        static_assert((!std::is_reference<G>::value && ...), "kernel parameters must not be references");
+        launch_now(info, config, callee, static_cast<std::remove_cv_t<G>>(args)...);
+    }
+};
+
+template <class Callee, class... G, class Next, class... Rest>
+struct launch_prefixes<Callee, launch_types<G...>, launch_types<Next, Rest...>>
+    : launch_prefixes<Callee, launch_types<G..., Next>, launch_types<Rest...>> {
+    using longer = launch_prefixes<Callee, launch_types<G..., Next>, launch_types<Rest...>>;
+    using longer::operator();
+
+    launch_prefixes(const dp_kernel_info &i, Callee c, const launch_config &values) : longer(i, c, values) {}
+
+    void operator()(G... args) const {
+        launch_now(this->info, this->config, this->callee, static_cast<std::remove_cv_t<G>>(args)...);
+    }
+};
+
+template <class Callee, class... P>
+using launch_defaulted = launch_prefixes<Callee, launch_types<>, launch_types<P...>>;
+
 inline dp_kernel_info launch_info(dp_kernel_info info, const char *name, dp_loc where, const launch_config &config) {
     info.name = name;
     info.launch = where;
@@ -195,6 +231,13 @@ typed_launch<P...> launch(const dp_kernel_info &info, const char *name, dp_loc w
 template <class Callee, class... Config>
 generic_launch<Callee> launch_generic(const dp_kernel_info &info, const char *name, dp_loc where, Callee callee,
                                       Config... config) {
+    const launch_config values = make_launch_config(config...);
+    return {launch_info(info, name, where, values), callee, values};
+}
+
+template <class Callee, class... P, class... Config>
+launch_defaulted<Callee, P...> launch_with_defaults(const dp_kernel_info &info, const char *name, dp_loc where, Callee callee,
+                                                    void (*)(P...), Config... config) {
     const launch_config values = make_launch_config(config...);
     return {launch_info(info, name, where, values), callee, values};
 }

@@ -106,6 +106,11 @@ awkward=$(dirname "$script")/samples/awkward
 expect 0 "awkward kernels" "$ascc" -Wall -Wextra "$awkward/main.asc" "$awkward/mixed.asc" -o awkward
 [ -s "$work/out" ] && fail "warnings: $(head -5 "$work/out")"
 expect 0 "they compute, the mixed one on its own cores" ./awkward
+expect 0 "default arguments" "$ascc" -Wall -Wextra "$awkward/defaults.asc" -o defaults
+expect 0 "they are filled in" ./defaults
+sed 's/declared<<<1, stream>>>(x);/declared<<<1, stream>>>();/' "$awkward/defaults.asc" >no_default.asc
+expect 1 "an argument without a default must be given" "$ascc" no_default.asc -o no_default
+says "the line of the launch is named" "no_default.asc:32"
 
 # --- stopping early
 expect 0 "-E" "$ascc" -E kernel.cpp

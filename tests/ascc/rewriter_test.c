@@ -115,6 +115,11 @@ static void test_launches(void **state) {
     expect("__global__ void f();\nvoid g() { f<<<n, 1, 0, s>>>(); }",
            "           void f();\nvoid g() {  ::dp::launch(*::dp_kernel_0_info(), \"f\", ::dp_loc{\"t.asc\", 3}, f, n, "
            "::dp::thread_block<(1)>{}, 0, s)(); }");
+    /* Default arguments, also when another declaration has them. */
+    expect("__global__ void f(int a, int b = (1, 2)); __global__ void f(int a, int b) {}\nvoid g() { f<<<1, 0, s>>>(x); }",
+           "           void f(int a, int b = (1, 2));            void f(int a, int b) {}\nvoid g() {  "
+           "::dp::launch_with_defaults(*::dp_kernel_0_info(), \"f\", ::dp_loc{\"t.asc\", 3}, [](auto... dp_args) { f(dp_args...); "
+           "}, f, 1, 0, s)(x); }");
     /* Values that contain template arguments, comparisons and shifts. */
     expect("__global__ void f();\nvoid g() { f<<<m<int, 2>(x), a >> 1, q<3>::v>>>(); }",
            "           void f();\nvoid g() {  ::dp::launch(*::dp_kernel_0_info(), \"f\", ::dp_loc{\"t.asc\", 3}, f, "

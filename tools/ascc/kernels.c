@@ -96,6 +96,16 @@ static char *signature_of(const tokens *t, int32_t open) {
     return out.data;
 }
 
+static bool has_default_args(const tokens *t, int32_t open) {
+    for (int32_t i = open + 1; i < t->at[open].match; i++) {
+        if (token_is(t, i, '='))
+            return true;
+        if (t->at[i].match > i)
+            i = t->at[i].match;
+    }
+    return false;
+}
+
 static void set_mix(unit *u, int32_t at, int mix, int *core_mix) {
     if (*core_mix >= 0 && *core_mix != mix)
         unit_error(u, at, "this contradicts what was said before about the cores of the kernel; keep one of them");
@@ -219,6 +229,7 @@ static void merge(unit *u, kernel *fresh, int32_t name) {
             set_mix(u, name, fresh->core_mix, &k->core_mix);
         k->sched_mode |= fresh->sched_mode;
         k->is_internal |= fresh->is_internal;
+        k->has_default_args |= fresh->has_default_args;
         if (fresh->is_template && fresh->required_template_args < k->required_template_args)
             k->required_template_args = fresh->required_template_args;
         if (fresh->is_defined && !k->is_defined) {
@@ -252,6 +263,7 @@ static int32_t collect_one(unit *u, int32_t i) {
     }
     k.name_token = name;
     k.params = name + 1;
+    k.has_default_args = has_default_args(t, k.params);
     int32_t after = t->at[k.params].match + 1;
     while (after < t->count && (t->at[after].kind == TOK_WORD || t->at[after].match > after) && !token_is(t, after, '{'))
         after = t->at[after].match > after ? t->at[after].match + 1 : after + 1;

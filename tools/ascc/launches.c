@@ -145,17 +145,21 @@ static bool is_single_function(const unit *u, const launch *l, const kernel *k) 
 
 static void rewrite_in_cpp(unit *u, const launch *l, const kernel *k) {
     const tokens *t = &u->tokens;
-    const bool single = is_single_function(u, l, k);
+    const bool single = is_single_function(u, l, k), defaults = single && k->has_default_args;
     text name = {0};
     tokens_join(t, l->callee, l->open, &name);
     text *head = edit_before(u, l->callee);
-    text_printf(head, " ::dp::%s(*::dp_kernel_%zu_info(), \"", single ? "launch" : "launch_generic", (size_t)(k - u->kernels));
+    text_printf(head, " ::dp::%s(*::dp_kernel_%zu_info(), \"",
+                defaults ? "launch_with_defaults" : single ? "launch" : "launch_generic", (size_t)(k - u->kernels));
     text_escaped(head, name.data, name.size);
     text_puts(head, "\", ");
     put_loc(u, l->name, head);
-    text_puts(head, single ? ", " : ", [](auto... dp_args) { ");
-    text_puts(edit_replace(u, t->at[l->open].start, t->at[l->open + 1].start + 1),
-              single ? ", " : "(dp_args...); }, ");
+    const bool lambda = !single || defaults;
+    text_puts(head, lambda ? ", [](auto... dp_args) { " : ", ");
+    text *middle = edit_replace(u, t->at[l->open].start, t->at[l->open + 1].start + 1);
+    text_puts(middle, lambda ? "(dp_args...); }, " : ", ");
+    if (defaults) /* once more, for the parameter types */
+        text_printf(middle, "%s, ", name.data);
     if (l->value_count == 4) {
         text_puts(edit_before(u, l->value[1][0]), "::dp::thread_block<(");
         text_puts(edit_after(u, l->value[1][1] - 1), ")>{}");

@@ -21,7 +21,7 @@ typedef struct kernel {
     char *path;       /* qualified name without leading "::" */
     const char *name; /* last component, inside path */
     char *signature;  /* parameter types, normalised: tells overloads apart */
-    bool is_template, is_overloaded, is_defined, is_internal, is_global_scope, is_launched;
+    bool is_template, is_overloaded, is_defined, is_internal, is_global_scope, is_launched, has_default_args;
     int32_t required_template_args; /* without defaults; -1 if the last is a pack */
     int core_mix;                   /* dp_core_mix, -1 = nothing said */
     int sched_mode;
