@@ -112,10 +112,20 @@ static dp_loop loop_of(int64_t stride, int64_t count) {
 }
 
 const float *dp_image_load(int element, const void *data, int64_t stride, int64_t count, float *buffer) {
-    if (element == DP_F32 && (stride == 1 || count == 1))
-        return data;
-    const dp_loop loop = loop_of(stride, count);
+    if (element == DP_F32) {
+        const float *from = data;
+        if (stride == 1 || count == 1)
+            return from;
+        for (int64_t i = 0; i < count; i++)
+            buffer[i] = from[i * stride];
+        return buffer;
+    }
     dp_convert_fn load = dp_elementwise_current()->load[element][DP_COMPUTE_F32];
+    if (stride == 1 || count == 1) {
+        load(buffer, data, (size_t)count);
+        return buffer;
+    }
+    const dp_loop loop = loop_of(stride, count);
     double raw[DP_TILE];
     for (int64_t at = 0, n; at < count; at += n) {
         n = count - at < DP_TILE ? count - at : DP_TILE;
@@ -125,8 +135,21 @@ const float *dp_image_load(int element, const void *data, int64_t stride, int64_
 }
 
 void dp_image_store(int element, void *data, int64_t stride, int64_t count, const float *from) {
-    const dp_loop loop = loop_of(stride, count);
+    if (element == DP_F32) {
+        float *to = data;
+        if (stride == 1 || count == 1)
+            memcpy(to, from, (size_t)count * sizeof *to);
+        else
+            for (int64_t i = 0; i < count; i++)
+                to[i * stride] = from[i];
+        return;
+    }
     dp_convert_fn store = dp_elementwise_current()->store[element][DP_COMPUTE_F32];
+    if (stride == 1 || count == 1) {
+        store(data, from, (size_t)count);
+        return;
+    }
+    const dp_loop loop = loop_of(stride, count);
     double raw[DP_TILE];
     for (int64_t at = 0, n; at < count; at += n) {
         n = count - at < DP_TILE ? count - at : DP_TILE;

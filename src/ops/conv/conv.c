@@ -177,6 +177,8 @@ static void place_input(dp_conv *c, dp_workspace *workspace) {
     dp_image *x = &c->x;
     bool matrix = c->way == DP_CONV_PRODUCT || c->way == DP_CONV_TRANSPOSED;
     int64_t step = matrix ? 1 : c->axis[2].stride;
+    if (c->way == DP_CONV_DEPTHWISE)
+        return; /* rows are copied tile by tile */
     if (matrix)
         c->x_copied = !merged_stride(x->size, x->stride, DP_SPACE, &c->position_stride);
     else
@@ -265,6 +267,18 @@ static dp_status plan_product(dp_conv *c, int64_t outputs) {
     return DP_OK;
 }
 
+/* Rows of a tile, so that its padded rows stay in the second level cache. */
+static void plan_depthwise(dp_conv *c) {
+    enum { TILE_FLOATS = 32768 };
+    const dp_axis *ax = &c->axis[2], *ay = &c->axis[1];
+    c->dw_row_floats = ax->stride * (ax->windows + (ax->kernel - 1) * ax->dilation / ax->stride);
+    int64_t step = ay->dilation == 1 ? ay->stride : ay->kernel,
+            fit = TILE_FLOATS / c->dw_row_floats / c->axis[0].kernel;
+    c->dw_rows = fit > ay->kernel ? (fit - ay->kernel) / step + 1 : 1;
+    c->dw_rows = c->dw_rows < ay->windows ? c->dw_rows : ay->windows;
+    c->dw_slots = (c->dw_rows - 1) * step + ay->kernel;
+}
+
 static dp_status plan_work(dp_conv *c, dp_workspace *workspace) {
     dp_status status = DP_OK;
     int64_t problems = c->x.batch * c->groups, width = dp_pool_width();
@@ -284,9 +298,17 @@ static dp_status plan_work(dp_conv *c, dp_workspace *workspace) {
     } else if (c->way != DP_CONV_DEPTHWISE) {
         status = plan_product(c, c->out_channels);
     }
-    size_t row_bytes = (size_t)(c->y.size[2] + c->axis[2].windows) * sizeof(float);
-    if (c->scratch_bytes < row_bytes)
-        c->scratch_bytes = row_bytes;
+    int64_t floats = c->y.size[2] + c->x.size[2], rows = 0;
+    if (c->way == DP_CONV_DEPTHWISE) {
+        plan_depthwise(c);
+        if (__builtin_mul_overflow(c->dw_slots * c->axis[0].kernel, c->dw_row_floats, &rows) ||
+            __builtin_add_overflow(floats, rows, &floats) || floats > (int64_t)1 << 48) {
+            workspace->failed = true;
+            return DP_OK;
+        }
+    }
+    if (c->scratch_bytes < (size_t)floats * sizeof(float))
+        c->scratch_bytes = (size_t)floats * sizeof(float);
     return status;
 }
 

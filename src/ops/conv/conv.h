@@ -37,6 +37,8 @@ typedef struct dp_conv {
     int64_t y_position_stride;
 
     size_t tiles_m, tiles_n, scratch_bytes;
+    /* Depthwise: rows of a tile, padded rows it keeps for one kz, and their length. */
+    int64_t dw_rows, dw_slots, dw_row_floats;
     int64_t chunk; /* output channels a transposed one takes at a time */
     uint64_t columns_at;
 } dp_conv;

@@ -34,40 +34,52 @@ typedef struct run {
 
 enum { VECTOR = DP_LANES > 1 ? DP_LANES : DP_GEMM_FILL_COLUMNS, VECTORS = DP_GEMM_FILL_COLUMNS / VECTOR };
 
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+typedef __mmask16 lane_mask;
+static lane_mask mask_of(size_t first, size_t last) {
+    return (__mmask16)((1u << last) - (1u << first));
+}
+/* v with the mask's lanes from p; no other lane is read */
+DP_INLINE vf load_run(vf v, const float *p, lane_mask mask) {
+    return _mm512_mask_loadu_ps(v, mask, p);
+}
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+typedef __m256i lane_mask;
+static lane_mask mask_of(size_t first, size_t last) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_and_si256(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32((int)first - 1)),
+                            _mm256_cmpgt_epi32(_mm256_set1_epi32((int)last), lane));
+}
+/* the lanes of v outside its own runs are 0 */
+DP_INLINE vf load_run(vf v, const float *p, lane_mask mask) {
+    return _mm256_or_ps(v, _mm256_maskload_ps(p, mask));
+}
+#else
+typedef bool lane_mask;
+static lane_mask mask_of(size_t first, size_t last) {
+    return first < last;
+}
+#endif
+
+/* The first two entries are there (with an empty mask) whatever count says. */
 typedef struct runs {
     size_t count;
     run run[VECTOR];
-#if DP_MATH_RUNG == DP_RUNG_AVX512
-    __mmask16 mask[VECTOR];
-#elif DP_MATH_RUNG == DP_RUNG_AVX2
-    __m256i mask[VECTOR];
-#endif
+    lane_mask mask[VECTOR];
 } runs;
 
 static void add_run(runs *to, run r) {
-#if DP_MATH_RUNG == DP_RUNG_AVX512
-    to->mask[to->count] = (__mmask16)((1u << r.last) - (1u << r.first));
-#elif DP_MATH_RUNG == DP_RUNG_AVX2
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    to->mask[to->count] = _mm256_and_si256(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32((int)r.first - 1)),
-                                           _mm256_cmpgt_epi32(_mm256_set1_epi32((int)r.last), lane));
-#endif
+    to->mask[to->count] = mask_of(r.first, r.last);
     to->run[to->count++] = r;
 }
 
 /* One vector of the row of a tap, from its channel. */
 DP_INLINE void put(float *to, const float *from, const runs *r, size_t width) {
-#if DP_MATH_RUNG == DP_RUNG_AVX512
-    __m512 v = _mm512_setzero_ps();
+#if DP_LANES > 1
+    vf v = vf_set(0);
     for (size_t i = 0; i < r->count; i++)
-        v = _mm512_mask_loadu_ps(v, r->mask[i], from + r->run[i].offset);
-    _mm512_storeu_ps(to, v);
-    (void)width;
-#elif DP_MATH_RUNG == DP_RUNG_AVX2
-    __m256 v = _mm256_setzero_ps();
-    for (size_t i = 0; i < r->count; i++)
-        v = _mm256_or_ps(v, _mm256_maskload_ps(from + r->run[i].offset, r->mask[i]));
-    _mm256_storeu_ps(to, v);
+        v = load_run(v, from + r->run[i].offset, r->mask[i]);
+    vf_store_f32(to, 0, v);
     (void)width;
 #else
     memset(to, 0, width * sizeof *to);
@@ -77,6 +89,28 @@ DP_INLINE void put(float *to, const float *from, const runs *r, size_t width) {
 #endif
 }
 
+/* The rows of a tap: `n` channels, from_step and to_step apart. */
+static void put_rows(float *to, size_t to_step, const float *from, int64_t from_step, const runs *r, size_t n,
+                     size_t stride) {
+    const size_t vectors = (stride + VECTOR - 1) / VECTOR, width = stride < VECTOR ? stride : VECTOR;
+#if DP_LANES > 1
+    if (vectors == 2 && r[0].count <= 2 && r[1].count <= 2) { /* the common case, with everything in registers */
+        const lane_mask a = r[0].mask[0], b = r[0].mask[1], c = r[1].mask[0], d = r[1].mask[1];
+        const float *at_a = from + r[0].run[0].offset, *at_b = from + r[0].run[1].offset,
+                    *at_c = from + r[1].run[0].offset, *at_d = from + r[1].run[1].offset;
+        for (size_t i = 0; i < n; i++, to += to_step) {
+            const int64_t step = (int64_t)i * from_step;
+            vf_store_f32(to, 0, load_run(load_run(vf_set(0), at_a + step, a), at_b + step, b));
+            vf_store_f32(to, VECTOR, load_run(load_run(vf_set(0), at_c + step, c), at_d + step, d));
+        }
+        return;
+    }
+#endif
+    for (size_t i = 0; i < n; i++, to += to_step, from += from_step)
+        for (size_t v = 0; v < vectors; v++)
+            put(to + v * VECTOR, from, &r[v], width);
+}
+
 /* Where the tap's columns come from: nothing in the padding, else runs that stay within a vector. */
 static void find_runs(const dp_conv_windows *w, const segment *segments, size_t n, const int64_t tap[DP_SPACE],
                       runs *out) {
@@ -84,8 +118,11 @@ static void find_runs(const dp_conv_windows *w, const segment *segments, size_t 
     int64_t t = tap[2] * x_axis->dilation - x_axis->pad, step = x_axis->stride;
     int64_t shift = t >= 0 ? t / step : -((-t + step - 1) / step), phase = t - shift * step;
     int64_t places = x_axis->size > phase ? (x_axis->size - phase + step - 1) / step : 0;
-    for (size_t v = 0; v < VECTORS; v++)
+    for (size_t v = 0; v < VECTORS; v++) {
         out[v].count = 0;
+        out[v].run[0] = out[v].run[1] = (run){0, 0, 0};
+        out[v].mask[0] = out[v].mask[1] = mask_of(0, 0);
+    }
     for (size_t i = 0; i < n; i++) {
         const segment *s = &segments[i];
         int64_t z = s->z + tap[0] * w->axis[0].dilation, y = s->y + tap[1] * w->axis[1].dilation, x = s->x + shift;
@@ -106,21 +143,18 @@ static void fill(const void *context, size_t column, size_t columns, size_t k_fi
                  size_t stride) {
     const dp_conv_windows *w = context;
     segment segments[DP_GEMM_FILL_COLUMNS];
-    const size_t n = cut_into_rows(w, column, columns, segments), vectors = (stride + VECTOR - 1) / VECTOR;
+    const size_t n = cut_into_rows(w, column, columns, segments);
     const int64_t *end = (const int64_t[]){w->axis[0].kernel, w->axis[1].kernel, w->axis[2].kernel};
-    const size_t taps = (size_t)(end[0] * end[1] * end[2]), width = stride < VECTOR ? stride : VECTOR;
+    const size_t taps = (size_t)(end[0] * end[1] * end[2]);
     int64_t tap[DP_SPACE] = {0, 0, 0};
     for (size_t t = 0; t < taps; t++) {
         size_t channel = k_first > t ? (k_first - t + taps - 1) / taps : 0;
         if (channel * taps + t < k_first + k_count) {
             runs r[VECTORS];
             find_runs(w, segments, n, tap, r);
-            for (; channel * taps + t < k_first + k_count; channel++) {
-                float *to = out + (channel * taps + t - k_first) * stride;
-                const float *from = w->data + (int64_t)channel * w->channel_stride;
-                for (size_t v = 0; v < vectors; v++)
-                    put(to + v * VECTOR, from, &r[v], width);
-            }
+            size_t count = (k_first + k_count - channel * taps - t + taps - 1) / taps;
+            put_rows(out + (channel * taps + t - k_first) * stride, taps * stride,
+                     w->data + (int64_t)channel * w->channel_stride, w->channel_stride, r, count, stride);
         }
         for (int d = DP_SPACE - 1; d >= 0 && ++tap[d] == end[d]; d--)
             tap[d] = 0;

@@ -29,6 +29,13 @@ typedef struct dp_conv_table {
 void dp_conv_fill_table_generic(dp_conv_table *table);
 void dp_conv_fill_table_avx2(dp_conv_table *table);
 void dp_conv_fill_table_avx512(dp_conv_table *table);
+/* to[p * to_stride + i] = from[i * step + p] for all p < step */
+static inline void dp_conv_sort_phases(const float *from, int64_t count, int64_t step, float *to, int64_t to_stride) {
+    for (int64_t phase = 0; phase < step && phase < count; phase++, to += to_stride)
+        for (int64_t i = phase, k = 0; i < count; i += step, k++)
+            to[k] = from[i];
+}
+
 /* Of the rung in force. */
 const dp_conv_table *dp_conv_current(void);
 

@@ -12,33 +12,46 @@ typedef struct job {
     /* of a transposed convolution: what is being made now */
     dp_gemm_plan product;
     int64_t image, first_output, outputs;
-    int64_t rows_per_tile, tiles_per_plane; /* of a depthwise one */
+    bool channels_inside; /* order of the copy of the input */
 } job;
 
 static const char *element_at(dp_plan *plan, int slot, int element, int64_t at) {
     return (const char *)dp_plan_data(plan, slot) + at * (int64_t)dp_element_bytes(element);
 }
 
-/* Row (n, z, y, c) of the input: neighbours in memory go together where channels are innermost. */
-static void copy_input_row(void *context, size_t tile, void *scratch) {
-    job *j = context;
+static int64_t x_step(const dp_conv *c) {
+    return c->way == DP_CONV_WINDOWS ? c->axis[2].stride : 1;
+}
+
+/* One row of the input as floats, sorted into phases. */
+static void copy_input_row(job *j, int64_t n, int64_t channel, int64_t z, int64_t y, float *buffer) {
     const dp_conv *c = j->conv;
     const dp_image *x = &c->x;
-    int64_t index = (int64_t)tile, channel = index % x->channels, row = index / x->channels;
-    int64_t y = row % x->size[1], z = row / x->size[1] % x->size[0], n = row / x->size[1] / x->size[0];
-    int64_t step = c->way == DP_CONV_WINDOWS || c->way == DP_CONV_DEPTHWISE ? c->axis[2].stride : 1;
+    const int64_t step = x_step(c), width = x->size[2];
     float *to = (float *)dp_workspace_at(j->plan, c->x_at) +
                 (((n * x->channels + channel) * x->size[0] + z) * x->size[1] + y) * c->phase_stride * step;
-    const char *data = dp_image_at(j->plan, x, n, channel, z, y);
-    const float *from = dp_image_load(x->element, data, x->stride[2], x->size[2], step == 1 ? to : scratch);
-    if (step == 1) {
-        if (from != to)
-            memcpy(to, from, (size_t)x->size[2] * sizeof *to);
-        return;
+    const float *from = dp_image_load(x->element, dp_image_at(j->plan, x, n, channel, z, y), x->stride[2], width,
+                                      step == 1 ? to : buffer);
+    if (step == 1 && from != to)
+        memcpy(to, from, (size_t)width * sizeof *to);
+    if (step > 1)
+        dp_conv_sort_phases(from, width, step, to, c->phase_stride);
+}
+
+/* All rows of plane (n, channel, z), or, where channels are neighbours in memory, all channels of row (n, z, y). */
+static void copy_input(void *context, size_t tile, void *scratch) {
+    job *j = context;
+    const dp_image *x = &j->conv->x;
+    int64_t index = (int64_t)tile;
+    if (j->channels_inside) {
+        int64_t y = index % x->size[1], z = index / x->size[1] % x->size[0], n = index / x->size[1] / x->size[0];
+        for (int64_t channel = 0; channel < x->channels; channel++)
+            copy_input_row(j, n, channel, z, y, scratch);
+    } else {
+        int64_t z = index % x->size[0], channel = index / x->size[0] % x->channels;
+        for (int64_t y = 0; y < x->size[1]; y++)
+            copy_input_row(j, index / x->size[0] / x->channels, channel, z, y, scratch);
     }
-    for (int64_t phase = 0; phase < step && phase < x->size[2]; phase++)
-        for (int64_t i = phase, k = 0; i < x->size[2]; i += step, k++)
-            to[phase * c->phase_stride + k] = from[i];
 }
 
 static void copy_weights(dp_plan *plan, const dp_conv *c) {
@@ -58,9 +71,11 @@ static dp_status copy_operands(job *j) {
     dp_plan *plan = j->plan;
     const dp_conv *c = j->conv;
     dp_status status = DP_OK;
-    if (c->x_copied)
-        status = dp_tiles_run((size_t)(c->x.batch * c->x.channels * c->x.size[0] * c->x.size[1]), c->scratch_bytes,
-                              copy_input_row, j);
+    if (c->x_copied) {
+        j->channels_inside = c->x.channel_stride < c->x.stride[2];
+        status = dp_tiles_run((size_t)(c->x.batch * c->x.size[0] * (j->channels_inside ? c->x.size[1] : c->x.channels)),
+                              c->scratch_bytes, copy_input, j);
+    }
     if (c->w_copied)
         copy_weights(plan, c);
     if (c->bias_slot >= 0) {
@@ -79,8 +94,7 @@ static const void *input_of(job *j, int64_t n, int64_t group) {
     int64_t channel = group * c->in_channels;
     if (!c->x_copied)
         return dp_image_at(j->plan, &c->x, n, channel, 0, 0);
-    int64_t step = c->way == DP_CONV_WINDOWS || c->way == DP_CONV_DEPTHWISE ? c->axis[2].stride : 1;
-    int64_t plane = c->x.size[0] * c->x.size[1] * c->phase_stride * step;
+    int64_t plane = c->x.size[0] * c->x.size[1] * c->phase_stride * x_step(c);
     return (const float *)dp_workspace_at(j->plan, c->x_at) + (n * c->x.channels + channel) * plane;
 }
 
@@ -157,100 +171,123 @@ static dp_status run_products(job *j) {
     return status;
 }
 
-enum { TAPS = 64 };
+/* The rows of one tile of a depthwise convolution: positions first .. last - 1 along y of plane (n, output, z). */
+typedef struct depthwise_tile {
+    int64_t n, output, z, first, last;
+    const float *weights;
+    float *rows, *loaded, *out; /* scratch: padded rows of the image by slot */
+} depthwise_tile;
 
-typedef struct tap_row {
-    const float *from; /* of position 0 */
-    float weight;
-    int64_t first, last; /* positions where it lies in the image */
-} tap_row;
-
-/* Positions where all taps lie in the image go in vectors, the others one by one. */
-static void add_taps(float *row, const tap_row *taps, size_t n) {
-    const dp_conv_table *t = dp_conv_current();
-    const float *rows[TAPS];
-    float weights[TAPS];
-    int64_t first = 0, last = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        first = taps[i].first > first ? taps[i].first : first;
-        last = taps[i].last < last ? taps[i].last : last;
-    }
-    if (first >= last)
-        first = last = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        const tap_row *tap = &taps[i];
-        for (int64_t p = tap->first; p < tap->last && p < first; p++)
-            row[p] += tap->weight * tap->from[p];
-        for (int64_t p = tap->first > last ? tap->first : last; p < tap->last; p++)
-            row[p] += tap->weight * tap->from[p];
-        if (first < last) {
-            rows[i] = tap->from + first;
-            weights[i] = tap->weight;
-        }
-    }
-    if (first < last)
-        t->taps(row + first, rows, weights, n, (size_t)(last - first));
+/* Where the padded row of tap ky of position y lies: shared by positions where taps are neighbours. */
+static int64_t slot_of(const dp_conv *c, const depthwise_tile *t, int64_t kz, int64_t y, int64_t ky) {
+    const dp_axis *axis = &c->axis[1];
+    int64_t local = axis->dilation == 1 ? (y - t->first) * axis->stride + ky : (y - t->first) * axis->kernel + ky;
+    return kz * c->dw_slots + local;
 }
 
-static void depthwise_row(const dp_conv_windows *w, const float *weights, int64_t oz, int64_t oy, float *row) {
-    const dp_axis *axis = w->axis;
-    tap_row taps[TAPS];
+/* Row (z, y) of the image with zeros where the windows reach past it, sorted into phases of the step along x. */
+static void pad_row(job *j, const depthwise_tile *t, int64_t z, int64_t y, float *to) {
+    const dp_conv *c = j->conv;
+    const dp_axis *axis = &c->axis[2];
+    const int64_t width = axis->size, step = axis->stride, length = c->dw_row_floats / step;
+    const float *from =
+        dp_image_load(c->x.element, dp_image_at(j->plan, &c->x, t->n, t->output / c->out_channels, z, y),
+                      c->x.stride[2], width, t->loaded);
+    for (int64_t phase = 0; phase < step; phase++, to += length) { /* place i is x = i * step + phase - pad */
+        int64_t first, last;
+        dp_axis_valid(phase - axis->pad, step, width, length, &first, &last);
+        const float *source = from + phase - axis->pad;
+        for (int64_t i = 0; i < first; i++)
+            to[i] = 0;
+        if (step == 1)
+            memcpy(to + first, source + first, (size_t)(last - first) * sizeof *to);
+        else
+            for (int64_t i = first; i < last; i++)
+                to[i] = source[i * step];
+        for (int64_t i = last; i < length; i++)
+            to[i] = 0;
+    }
+}
+
+static void load_rows(job *j, const depthwise_tile *t) {
+    const dp_conv *c = j->conv;
+    for (int64_t kz = 0; kz < c->axis[0].kernel; kz++) {
+        int64_t z = t->z * c->axis[0].stride + kz * c->axis[0].dilation - c->axis[0].pad, done = -1;
+        for (int64_t oy = t->first; oy < t->last && z >= 0 && z < c->axis[0].size; oy++)
+            for (int64_t ky = 0; ky < c->axis[1].kernel; ky++) {
+                int64_t y = oy * c->axis[1].stride + ky * c->axis[1].dilation - c->axis[1].pad;
+                int64_t slot = slot_of(c, t, kz, oy, ky);
+                if (slot <= done || y < 0 || y >= c->axis[1].size)
+                    continue;
+                pad_row(j, t, z, y, t->rows + slot * c->dw_row_floats);
+                done = slot;
+            }
+    }
+}
+
+/* One row of the result; all taps are valid everywhere, but for whole rows. */
+static void depthwise_row(const dp_conv *c, const depthwise_tile *t, int64_t oy, float *row) {
+    enum { TAPS = 64 };
+    const dp_axis *axis = c->axis;
+    const dp_conv_table *table = dp_conv_current();
+    const int64_t length = c->dw_row_floats / axis[2].stride;
+    const float *rows[TAPS], *weight = t->weights;
+    float weights[TAPS];
     size_t n = 0;
     for (int64_t kz = 0; kz < axis[0].kernel; kz++) {
-        int64_t z = oz * axis[0].stride + kz * axis[0].dilation - axis[0].pad;
-        for (int64_t ky = 0; ky < axis[1].kernel; ky++) {
+        int64_t z = t->z * axis[0].stride + kz * axis[0].dilation - axis[0].pad;
+        for (int64_t ky = 0; ky < axis[1].kernel; ky++, weight += axis[2].kernel) {
             int64_t y = oy * axis[1].stride + ky * axis[1].dilation - axis[1].pad;
             if (z < 0 || z >= axis[0].size || y < 0 || y >= axis[1].size)
                 continue;
+            const float *from = t->rows + slot_of(c, t, kz, oy, ky) * c->dw_row_floats;
             for (int64_t kx = 0; kx < axis[2].kernel; kx++) {
-                int64_t offset = kx * axis[2].dilation - axis[2].pad, step = axis[2].stride;
-                int64_t place = offset >= 0 ? offset / step : -((-offset + step - 1) / step);
-                tap_row *tap = &taps[n];
-                dp_axis_valid(offset, step, axis[2].size, axis[2].windows, &tap->first, &tap->last);
-                if (tap->first >= tap->last)
-                    continue;
-                tap->from =
-                    w->data + z * w->z_stride + y * w->y_stride + (offset - place * step) * w->phase_stride + place;
-                tap->weight = weights[(kz * axis[1].kernel + ky) * axis[2].kernel + kx];
+                int64_t offset = kx * axis[2].dilation;
+                rows[n] = from + offset % axis[2].stride * length + offset / axis[2].stride;
+                weights[n] = weight[kx];
                 if (++n == TAPS) {
-                    add_taps(row, taps, n);
+                    table->taps(row, rows, weights, n, (size_t)axis[2].windows);
                     n = 0;
                 }
             }
         }
     }
-    if (n)
-        add_taps(row, taps, n);
+    table->taps(row, rows, weights, n, (size_t)axis[2].windows);
 }
 
-static void depthwise_tile(void *context, size_t tile, void *scratch) {
+static void run_depthwise_tile(void *context, size_t tile, void *scratch) {
     job *j = context;
     const dp_conv *c = j->conv;
-    int64_t plane = (int64_t)tile / j->tiles_per_plane, first = (int64_t)tile % j->tiles_per_plane * j->rows_per_tile;
-    int64_t n = plane / c->y.channels, output = plane % c->y.channels, rows = c->y.size[0] * c->y.size[1];
-    const dp_conv_windows windows = windows_of(j, n, output / c->out_channels);
-    const float *weights = weights_at(j, output, 0), *bias = bias_of(j, output);
-    const int64_t width = c->y.size[2];
-    bool direct = c->y.element == DP_F32 && (c->y.stride[2] == 1 || width == 1);
-    for (int64_t r = first; r < rows && r < first + j->rows_per_tile; r++) {
-        int64_t z = r / c->y.size[1], y = r % c->y.size[1];
-        char *data = dp_image_at(j->plan, &c->y, n, output, z, y);
-        float *row = direct ? (float *)data : scratch;
-        for (int64_t i = 0; i < width; i++)
+    const dp_image *y = &c->y;
+    const int64_t per_plane = (y->size[1] + c->dw_rows - 1) / c->dw_rows, index = (int64_t)tile / per_plane;
+    depthwise_tile t = {.z = index % y->size[0],
+                        .output = index / y->size[0] % y->channels,
+                        .n = index / y->size[0] / y->channels,
+                        .first = (int64_t)tile % per_plane * c->dw_rows,
+                        .loaded = scratch};
+    t.last = t.first + c->dw_rows < y->size[1] ? t.first + c->dw_rows : y->size[1];
+    t.out = t.loaded + c->x.size[2];
+    t.rows = t.out + y->size[2];
+    t.weights = weights_at(j, t.output, 0);
+    const float *bias = bias_of(j, t.output);
+    load_rows(j, &t);
+    bool direct = y->element == DP_F32 && (y->stride[2] == 1 || y->size[2] == 1);
+    for (int64_t oy = t.first; oy < t.last; oy++) {
+        char *data = dp_image_at(j->plan, y, t.n, t.output, t.z, oy);
+        float *row = direct ? (float *)data : t.out;
+        for (int64_t i = 0; i < y->size[2]; i++)
             row[i] = bias ? *bias : 0;
-        depthwise_row(&windows, weights, z, y, row);
+        depthwise_row(c, &t, oy, row);
         if (!direct)
-            dp_image_store(c->y.element, data, c->y.stride[2], width, row);
+            dp_image_store(y->element, data, y->stride[2], y->size[2], row);
     }
 }
 
 static dp_status run_depthwise(job *j) {
-    enum { OUTPUTS = 4096 };
     const dp_conv *c = j->conv;
-    int64_t rows = c->y.size[0] * c->y.size[1];
-    j->rows_per_tile = OUTPUTS / c->y.size[2] + 1;
-    j->tiles_per_plane = (rows + j->rows_per_tile - 1) / j->rows_per_tile;
-    return dp_tiles_run((size_t)(c->y.batch * c->y.channels * j->tiles_per_plane), c->scratch_bytes, depthwise_tile, j);
+    int64_t per_plane = (c->y.size[1] + c->dw_rows - 1) / c->dw_rows;
+    return dp_tiles_run((size_t)(c->y.batch * c->y.channels * c->y.size[0] * per_plane), c->scratch_bytes,
+                        run_depthwise_tile, j);
 }
 
 static void transposed_product(void *context, size_t tile, void *scratch) {
