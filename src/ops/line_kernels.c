@@ -43,6 +43,24 @@ static float line_max(const float *x, size_t n) {
 SUM(line_sum, (const float *x, size_t n), v)
 SUM(line_squares, (const float *x, size_t n, double mean), (v - mean) * (v - mean))
 
+static double line_products(const float *x, const float *g, size_t n, double mean) {
+    double lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += (double)g[i + (size_t)l] * ((double)x[i + (size_t)l] - mean);
+    for (int l = 0; i < n; i++, l++)
+        lane[l] += (double)g[i] * ((double)x[i] - mean);
+    for (int step = LANES / 2; step; step /= 2)
+        for (int l = 0; l < step; l++)
+            lane[l] += lane[l + step];
+    return lane[0];
+}
+
+static void line_combine(float *y, const float *g, const float *x, size_t n, float a, float b, float c) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a * g[i] + (b * x[i] + c);
+}
+
 static double line_exp(float *y, const float *x, size_t n, float offset) {
     DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] - offset;
     dp_math_current()->unary[DP_MATH_EXP][DP_F32](y, y, n);
@@ -92,6 +110,7 @@ static void line_turn_pairs(float *y, const float *x, const float *c, const floa
 }
 
 void DP_RUNG(dp_line_fill)(dp_line_table *table) {
-    *table = (dp_line_table){line_max, line_sum,    line_squares,      line_exp,  line_scale,     line_shift,
-                             line_add, line_affine, line_multiply_add, line_turn, line_turn_pairs};
+    *table = (dp_line_table){line_max,        line_sum,      line_squares, line_exp,          line_scale,
+                             line_shift,      line_add,      line_affine,  line_multiply_add, line_turn,
+                             line_turn_pairs, line_products, line_combine};
 }

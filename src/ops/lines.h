@@ -55,6 +55,10 @@ typedef struct dp_line_table {
                  const float *s1, const float *s2, size_t n);
     /* the same for n pairs of neighbours */
     void (*turn_pairs)(float *y, const float *x, const float *c, const float *s, size_t n);
+    /* sum of g * (x - mean) */
+    double (*products)(const float *x, const float *g, size_t n, double mean);
+    /* y = a * g + b * x + c; y may be g or x */
+    void (*combine)(float *y, const float *g, const float *x, size_t n, float a, float b, float c);
 } dp_line_table;
 void dp_line_fill_generic(dp_line_table *table);
 void dp_line_fill_avx2(dp_line_table *table);

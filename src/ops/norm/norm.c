@@ -1,113 +1,64 @@
 /*
  * norm.c - normalisation of lines, computed in float with sums in double:
- *   layer(x, normalizedShape, gamma, beta, eps) -> out, mean, rstd      mean and rstd have one element per line
- *   rms(x, gamma, eps) -> out, rstd                                     lines are the trailing dims that gamma has
- *   add_rms(x1, x2, gamma, eps) -> out, rstd, sum                       sum = x1 + x2
- *   group(x, gamma, beta, N, C, HxW, groups, eps) -> out, mean, rstd
- * gamma, beta and all outputs but the first may be absent. rstd = 1 / sqrt(variance + eps), or of the mean square.
+ *   layer(x, normalizedShape, gamma, beta, eps) -> y, mean, rstd        mean and rstd have one element per line
+ *   add_layer(x1, x2, gamma, beta, bias, additional, eps) -> y, mean, rstd, sum   sum = x1 + x2 + bias
+ *   deep(x, gx, beta, gamma, alpha, eps) -> mean, rstd, y               of alpha * x + gx
+ *   rms(x, gamma, eps) -> y, rstd                                       lines are the trailing dims that gamma has
+ *   gemma_rms(x, gamma, eps) -> y, rstd                                 factor 1 + gamma
+ *   add_rms(x1, x2, gamma, eps) -> y, rstd, sum                         sum = x1 + x2
+ *   add_rms_cast(x1, x2, gamma, eps) -> y1, y2, rstd, sum               y1 and y2 differ in type
+ * gamma, beta, bias and all outputs but y may be absent. rstd = 1 / sqrt(variance + eps), or of the mean square.
  */
+#include "ops/norm/norm.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "ops/lines.h"
-
-typedef enum kind { LAYER, RMS, ADD_RMS, GROUP } kind;
+/* The arguments by role; NULL for those a function does not have. */
+typedef struct roles {
+    const dp_arg *x, *x2, *shape, *bias, *gamma, *beta, *y, *y2, *mean, *rstd, *sum;
+} roles;
 
 typedef struct state {
     dp_lines lines; /* absent views are -1 */
-    kind kind;
-    int out, x, x2, gamma, beta, mean, rstd, sum;
+    bool centred;
+    float gamma_offset, alpha;
+    int y, y2, x, x2, bias, gamma, beta, mean, rstd, sum;
     double eps;
-    int64_t groups, channels_per_group, spatial;
-    int gamma_element, beta_element;
-    int gamma_slot, beta_slot; /* of group norm, -1 absent */
-    int64_t gamma_stride, beta_stride;
 } state;
 
-static float *buffer_at(float *buffers, size_t n, int index) {
-    return buffers + n * (size_t)index;
+typedef struct detail {
+    bool centred;
+    float gamma_offset;
+    void (*assign)(const dp_operator_call *call, roles *out, double *alpha);
+} detail;
+
+dp_status dp_channel_values_of(const dp_arg *arg, int64_t channels, dp_channel_values *out) {
+    *out = (dp_channel_values){.slot = -1};
+    if (arg->kind != DP_ARG_TENSOR)
+        return DP_OK;
+    *out =
+        (dp_channel_values){arg->slot, arg->as.tensor->element, arg->as.tensor->rank ? arg->as.tensor->strides[0] : 0};
+    return dp_shape_expect(arg->as.tensor, arg->name, &channels, 1, "one per channel");
 }
 
-static void store_statistics(dp_plan *plan, const dp_lines *lines, const state *s, int64_t line, double mean,
-                             double rstd) {
-    if (s->mean >= 0)
-        dp_lines_store_one(lines, plan, s->mean, line, (float)mean);
-    if (s->rstd >= 0)
-        dp_lines_store_one(lines, plan, s->rstd, line, (float)rstd);
+static void *channel_at(dp_plan *plan, const dp_channel_values *v, int64_t channel) {
+    return (char *)dp_plan_data(plan, v->slot) + channel * v->stride * (int64_t)dp_element_bytes(v->element);
 }
 
-static void normalise(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
-    const dp_line_table *t = dp_line_current();
-    const state *s = dp_plan_state(plan);
-    size_t n = (size_t)lines->inner.count;
-    const float *gamma = NULL, *beta = NULL;
-    if (s->gamma >= 0)
-        gamma = dp_lines_load(lines, plan, s->gamma, 0, buffer_at(buffers, n, 2));
-    if (s->beta >= 0)
-        beta = dp_lines_load(lines, plan, s->beta, 0, buffer_at(buffers, n, 3));
-    for (size_t i = begin; i < end; i++) {
-        int64_t line = (int64_t)i;
-        const float *x = dp_lines_load(lines, plan, s->x, line, buffer_at(buffers, n, 0));
-        if (s->x2 >= 0) {
-            float *sum = buffer_at(buffers, n, 4);
-            t->add(sum, x, dp_lines_load(lines, plan, s->x2, line, buffer_at(buffers, n, 1)), n);
-            if (s->sum >= 0)
-                dp_lines_store(lines, plan, s->sum, line, sum);
-            x = sum;
-        }
-        bool centred = s->kind == LAYER;
-        double mean = centred ? t->sum(x, n) / (double)n : 0;
-        double rstd = 1 / sqrt(t->squares(x, n, mean) / (double)n + s->eps);
-        float *place = dp_lines_place(lines, plan, s->out, line), *y = place ? place : buffer_at(buffers, n, 1);
-        t->affine(y, x, n, (float)mean, (float)rstd, gamma, beta);
-        if (!place)
-            dp_lines_store(lines, plan, s->out, line, y);
-        store_statistics(plan, lines, s, line, mean, rstd);
-    }
-}
-
-static float read_one(dp_plan *plan, int slot, int element, int64_t at) {
-    float value;
-    const char *data = (const char *)dp_plan_data(plan, slot) + at * (int64_t)dp_element_bytes(element);
-    dp_elementwise_current()->load[element][DP_COMPUTE_F32](&value, data, 1);
+double dp_channel_value(dp_plan *plan, const dp_channel_values *v, int64_t channel, double otherwise) {
+    double value = otherwise;
+    if (v->slot >= 0)
+        dp_elementwise_current()->load[v->element][DP_COMPUTE_F64](&value, channel_at(plan, v, channel), 1);
     return value;
 }
 
-/* A line is a group: channels_per_group runs of `spatial` elements, each with its own gamma and beta. */
-static void normalise_groups(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
-    const dp_line_table *t = dp_line_current();
-    const state *s = dp_plan_state(plan);
-    size_t n = (size_t)lines->inner.count, spatial = (size_t)s->spatial;
-    for (size_t i = begin; i < end; i++) {
-        int64_t line = (int64_t)i, first = line % s->groups * s->channels_per_group;
-        const float *x = dp_lines_load(lines, plan, s->x, line, buffer_at(buffers, n, 0));
-        double mean = t->sum(x, n) / (double)n;
-        double rstd = 1 / sqrt(t->squares(x, n, mean) / (double)n + s->eps);
-        float *place = dp_lines_place(lines, plan, s->out, line), *y = place ? place : buffer_at(buffers, n, 1);
-        for (int64_t c = 0; c < s->channels_per_group; c++) {
-            double gamma =
-                s->gamma_slot < 0 ? 1 : read_one(plan, s->gamma_slot, s->gamma_element, (first + c) * s->gamma_stride);
-            double beta =
-                s->beta_slot < 0 ? 0 : read_one(plan, s->beta_slot, s->beta_element, (first + c) * s->beta_stride);
-            size_t at = (size_t)c * spatial;
-            t->multiply_add(y + at, x + at, spatial, (float)(rstd * gamma), (float)(beta - mean * rstd * gamma));
-        }
-        if (!place)
-            dp_lines_store(lines, plan, s->out, line, y);
-        store_statistics(plan, lines, s, line, mean, rstd);
-    }
+void dp_channel_value_set(dp_plan *plan, const dp_channel_values *v, int64_t channel, double value) {
+    if (v->slot >= 0)
+        dp_elementwise_current()->store[v->element][DP_COMPUTE_F64](channel_at(plan, v, channel), &value, 1);
 }
 
-static dp_status run(dp_plan *plan) {
-    const state *s = dp_plan_state(plan);
-    return dp_lines_run(plan, &s->lines, 5, s->kind == GROUP ? normalise_groups : normalise);
-}
-
-static bool present(const dp_operator_call *call, int output) {
-    return output < call->n_out && call->out[output].kind == DP_ARG_TENSOR;
-}
-
-static dp_status check_types(const dp_operator_call *call) {
+dp_status dp_norm_check_types(const dp_operator_call *call) {
     dp_status status = DP_OK;
     for (int i = 0; i < call->n_in && status == DP_OK; i++)
         if (call->in[i].kind == DP_ARG_TENSOR)
@@ -116,6 +67,64 @@ static dp_status check_types(const dp_operator_call *call) {
         if (call->out[i].kind == DP_ARG_TENSOR)
             status = dp_element_expect(&call->out[i], call->op->elements);
     return status;
+}
+
+/* alpha * x + x2 + bias, or x where it lies. */
+static const float *sum_of(dp_plan *plan, const dp_lines *lines, const state *s, int64_t line, float *buffers) {
+    const dp_line_table *t = dp_line_current();
+    size_t n = (size_t)lines->inner.count;
+    const float *x = dp_lines_load(lines, plan, s->x, line, dp_norm_buffer(buffers, n, 0));
+    if (s->x2 < 0)
+        return x;
+    float *sum = dp_norm_buffer(buffers, n, 4), *spare = dp_norm_buffer(buffers, n, 1);
+    if (s->alpha != 1) {
+        t->scale(sum, x, n, s->alpha);
+        x = sum;
+    }
+    t->add(sum, x, dp_lines_load(lines, plan, s->x2, line, spare), n);
+    if (s->bias >= 0)
+        t->add(sum, sum, dp_lines_load(lines, plan, s->bias, line, spare), n);
+    return sum;
+}
+
+static void normalise(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
+    const dp_line_table *t = dp_line_current();
+    const state *s = dp_plan_state(plan);
+    size_t n = (size_t)lines->inner.count;
+    const float *gamma = NULL, *beta = NULL;
+    if (s->gamma >= 0) {
+        float *own = dp_norm_buffer(buffers, n, 2);
+        gamma = dp_lines_load(lines, plan, s->gamma, 0, own);
+        if (s->gamma_offset != 0) {
+            t->shift(own, gamma, n, -s->gamma_offset);
+            gamma = own;
+        }
+    }
+    if (s->beta >= 0)
+        beta = dp_lines_load(lines, plan, s->beta, 0, dp_norm_buffer(buffers, n, 3));
+    for (size_t i = begin; i < end; i++) {
+        int64_t line = (int64_t)i;
+        const float *x = sum_of(plan, lines, s, line, buffers);
+        if (s->sum >= 0)
+            dp_lines_store(lines, plan, s->sum, line, x);
+        double mean = s->centred ? t->sum(x, n) / (double)n : 0;
+        double rstd = 1 / sqrt(t->squares(x, n, mean) / (double)n + s->eps);
+        float *place = dp_lines_place(lines, plan, s->y, line), *y = place ? place : dp_norm_buffer(buffers, n, 1);
+        t->affine(y, x, n, (float)mean, (float)rstd, gamma, beta);
+        if (!place)
+            dp_lines_store(lines, plan, s->y, line, y);
+        if (s->y2 >= 0)
+            dp_lines_store(lines, plan, s->y2, line, y);
+        if (s->mean >= 0)
+            dp_lines_store_one(lines, plan, s->mean, line, (float)mean);
+        if (s->rstd >= 0)
+            dp_lines_store_one(lines, plan, s->rstd, line, (float)rstd);
+    }
+}
+
+static dp_status run(dp_plan *plan) {
+    const state *s = dp_plan_state(plan);
+    return dp_lines_run(plan, &s->lines, 5, normalise);
 }
 
 /* One element per line: `out` has lines x 1 elements, in row-major order of the leading dims. */
@@ -162,13 +171,11 @@ static dp_status add_same(state *s, const dp_arg *arg, const dp_tensor *x, const
     return status;
 }
 
-static dp_status outer_rank_of(const dp_operator_call *call, kind k, const dp_arg *gamma, int *out_rank) {
-    const dp_tensor *x = call->in[0].as.tensor;
-    int inner;
-    if (k != LAYER) {
-        inner = gamma->kind == DP_ARG_TENSOR ? gamma->as.tensor->rank : 1;
-    } else {
-        const dp_arg *shape = &call->in[1];
+static dp_status outer_rank_of(const roles *r, int *out_rank) {
+    const dp_tensor *x = r->x->as.tensor;
+    int inner = dp_norm_present(r->gamma) ? r->gamma->as.tensor->rank : 1;
+    if (r->shape) {
+        const dp_arg *shape = r->shape;
         if (shape->count < 1 || shape->count > x->rank)
             return dp_fail(DP_ERR_ARGUMENT, "%s has %lld sizes, but must have 1 to %d", shape->name,
                            (long long)shape->count, x->rank);
@@ -177,118 +184,62 @@ static dp_status outer_rank_of(const dp_operator_call *call, kind k, const dp_ar
             if (shape->as.integers[d] != x->dims[x->rank - inner + d])
                 return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be %lld, the last dimensions of %s",
                                shape->name, d, (long long)shape->as.integers[d],
-                               (long long)x->dims[x->rank - inner + d], call->in[0].name);
+                               (long long)x->dims[x->rank - inner + d], r->x->name);
     }
     if (inner < 1 || inner > x->rank)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s", gamma->name,
-                       inner, x->rank, call->in[0].name);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s", r->gamma->name,
+                       inner, x->rank, r->x->name);
     *out_rank = x->rank - inner;
     return DP_OK;
 }
 
-static dp_status build(const dp_operator_call *call, state *s) {
-    const dp_tensor *x = call->in[0].as.tensor;
-    const dp_arg *gamma = &call->in[s->kind == RMS ? 1 : 2], *beta = s->kind == LAYER ? &call->in[3] : NULL;
+static dp_status build(const roles *r, state *s) {
+    const dp_tensor *x = r->x->as.tensor;
     int outer_rank = 0;
-    dp_status status = outer_rank_of(call, s->kind, gamma, &outer_rank);
+    dp_status status = outer_rank_of(r, &outer_rank);
     if (status != DP_OK)
         return status;
     bool in_line[DP_TENSOR_DIMS];
     for (int d = 0; d < DP_TENSOR_DIMS; d++)
         in_line[d] = d >= outer_rank;
     dp_lines_begin(&s->lines, x->dims, x->rank, in_line);
-    status = add_same(s, &call->out[0], x, in_line, &s->out);
-    if (status == DP_OK)
-        status = add_same(s, &call->in[0], x, in_line, &s->x);
-    if (status == DP_OK && s->kind == ADD_RMS)
-        status = add_same(s, &call->in[1], x, in_line, &s->x2);
-    if (status == DP_OK && gamma->kind == DP_ARG_TENSOR)
-        status = add_weight(s, gamma, x, outer_rank, in_line, &s->gamma);
-    if (status == DP_OK && beta && beta->kind == DP_ARG_TENSOR)
-        status = add_weight(s, beta, x, outer_rank, in_line, &s->beta);
-    int mean = s->kind == LAYER ? 1 : 99, rstd = s->kind == LAYER ? 2 : 1;
-    if (status == DP_OK && present(call, mean))
-        status = add_statistic(s, &call->out[mean], x, outer_rank, in_line, &s->mean);
-    if (status == DP_OK && present(call, rstd))
-        status = add_statistic(s, &call->out[rstd], x, outer_rank, in_line, &s->rstd);
-    if (status == DP_OK && s->kind == ADD_RMS && present(call, 2))
-        status = add_same(s, &call->out[2], x, in_line, &s->sum);
+    const struct {
+        const dp_arg *arg;
+        int *view;
+    } same[] = {{r->y, &s->y}, {r->x, &s->x}, {r->x2, &s->x2}, {r->sum, &s->sum}, {r->y2, &s->y2}},
+      weights[] = {{r->gamma, &s->gamma}, {r->beta, &s->beta}},
+      statistics[] = {{r->mean, &s->mean}, {r->rstd, &s->rstd}};
+    for (int i = 0; i < 5 && status == DP_OK; i++)
+        if (dp_norm_present(same[i].arg))
+            status = add_same(s, same[i].arg, x, in_line, same[i].view);
+    for (int i = 0; i < 2 && status == DP_OK; i++)
+        if (dp_norm_present(weights[i].arg))
+            status = add_weight(s, weights[i].arg, x, outer_rank, in_line, weights[i].view);
+    if (status == DP_OK && dp_norm_present(r->bias)) /* of every line, or one for all */
+        status = r->bias->as.tensor->rank == x->rank ? add_same(s, r->bias, x, in_line, &s->bias)
+                                                     : add_weight(s, r->bias, x, outer_rank, in_line, &s->bias);
+    for (int i = 0; i < 2 && status == DP_OK; i++)
+        if (dp_norm_present(statistics[i].arg))
+            status = add_statistic(s, statistics[i].arg, x, outer_rank, in_line, statistics[i].view);
     dp_lines_end(&s->lines);
     return status;
 }
 
-/* gamma or beta of group norm: one element per channel. */
-static dp_status take_channels(const dp_arg *arg, int64_t channels, int *slot, int *element, int64_t *stride) {
-    if (arg->kind != DP_ARG_TENSOR)
-        return DP_OK;
-    *slot = arg->slot;
-    *element = arg->as.tensor->element;
-    *stride = arg->as.tensor->rank ? arg->as.tensor->strides[0] : 0;
-    return dp_shape_expect(arg->as.tensor, arg->name, &channels, 1, "one per channel");
-}
-
-static dp_status build_groups(const dp_operator_call *call, state *s) {
-    const dp_tensor *x = call->in[0].as.tensor;
-    int64_t number[4]; /* N, C, HxW, groups */
-    for (int i = 0; i < 4; i++) {
-        number[i] = dp_arg_integer(&call->in[3 + i], 0);
-        if (number[i] < (i == 3) || number[i] > (int64_t)1 << 40)
-            return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be the size of the input it stands for",
-                           call->in[3 + i].name, (long long)number[i]);
-    }
-    int64_t total;
-    if (__builtin_mul_overflow(number[0], number[1], &total) || __builtin_mul_overflow(total, number[2], &total) ||
-        total != dp_tensor_count(x))
-        return dp_fail(DP_ERR_ARGUMENT, "%s * %s * %s is not the number of elements of %s, %lld", call->in[3].name,
-                       call->in[4].name, call->in[5].name, call->in[0].name, (long long)dp_tensor_count(x));
-    if (number[1] % number[3])
-        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must divide %s (%lld)", call->in[6].name, (long long)number[3],
-                       call->in[4].name, (long long)number[1]);
-    dp_status status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, x->dims, x->rank, "the input");
-    if (status != DP_OK)
-        return status;
-    if (!dp_tensor_is_contiguous(x) || !dp_tensor_is_contiguous(call->out[0].as.tensor))
-        return dp_fail(DP_ERR_ARGUMENT, "%s and %s must be contiguous", call->in[0].name, call->out[0].name);
-    s->groups = number[3];
-    s->channels_per_group = number[1] / number[3];
-    s->spatial = number[2];
-    int64_t length = s->channels_per_group * s->spatial, dims[2] = {number[0] * s->groups, length},
-            strides[2] = {length, 1}, one[2] = {1, 0};
-    const bool in_line[2] = {false, true};
-    dp_lines_begin(&s->lines, dims, 2, in_line);
-    s->out = dp_lines_add(&s->lines, &call->out[0], strides, in_line, 2);
-    s->x = dp_lines_add(&s->lines, &call->in[0], strides, in_line, 2);
-    for (int k = 1; k <= 2; k++) {
-        if (!present(call, k))
-            continue;
-        const dp_tensor *out = call->out[k].as.tensor;
-        if (dp_tensor_count(out) != dims[0] || !dp_tensor_is_contiguous(out))
-            return dp_fail(DP_ERR_ARGUMENT, "%s must be contiguous with one element per group: %lld", call->out[k].name,
-                           (long long)dims[0]);
-        *(k == 1 ? &s->mean : &s->rstd) = dp_lines_add(&s->lines, &call->out[k], one, in_line, 2);
-    }
-    dp_lines_end(&s->lines);
-    status = take_channels(&call->in[1], number[1], &s->gamma_slot, &s->gamma_element, &s->gamma_stride);
-    return status == DP_OK ? take_channels(&call->in[2], number[1], &s->beta_slot, &s->beta_element, &s->beta_stride)
-                           : status;
-}
-
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
-    kind k = *(const kind *)call->op->function->detail;
-    dp_status status = check_types(call);
+    const detail *d = call->op->function->detail;
+    state s = {.centred = d->centred, .gamma_offset = d->gamma_offset};
+    int *views[] = {&s.y, &s.y2, &s.x, &s.x2, &s.bias, &s.gamma, &s.beta, &s.mean, &s.rstd, &s.sum};
+    for (int i = 0; i < 10; i++)
+        *views[i] = -1;
+    roles r = {NULL};
+    double alpha = 1;
+    dp_status status = dp_norm_check_types(call);
     if (status != DP_OK)
         return status;
-    state s = {.kind = k,
-               .x2 = -1,
-               .gamma = -1,
-               .beta = -1,
-               .mean = -1,
-               .rstd = -1,
-               .sum = -1,
-               .gamma_slot = -1,
-               .beta_slot = -1};
+    d->assign(call, &r, &alpha);
+    s.alpha = (float)alpha;
     s.eps = dp_arg_real(&call->in[call->n_in - 1], 0);
-    status = k == GROUP ? build_groups(call, &s) : build(call, &s);
+    status = build(&r, &s);
     if (status != DP_OK)
         return status;
     dp_plan *plan = dp_plan_new(call, run, sizeof s);
@@ -300,11 +251,67 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     return DP_OK;
 }
 
-#define EXPORT(function, KIND, optional_in_bits, optional_out_bits)                                                    \
-    static const kind kind_##function = KIND;                                                                          \
+static void assign_layer(const dp_operator_call *c, roles *r, double *alpha) {
+    (void)alpha;
+    *r = (roles){.x = &c->in[0],
+                 .shape = &c->in[1],
+                 .gamma = &c->in[2],
+                 .beta = &c->in[3],
+                 .y = &c->out[0],
+                 .mean = &c->out[1],
+                 .rstd = &c->out[2]};
+}
+
+static void assign_add_layer(const dp_operator_call *c, roles *r, double *alpha) {
+    (void)alpha;
+    *r = (roles){.x = &c->in[0],
+                 .x2 = &c->in[1],
+                 .gamma = &c->in[2],
+                 .beta = &c->in[3],
+                 .bias = &c->in[4],
+                 .y = &c->out[0],
+                 .mean = &c->out[1],
+                 .rstd = &c->out[2],
+                 .sum = dp_arg_integer(&c->in[5], 0) ? &c->out[3] : NULL};
+}
+
+static void assign_deep(const dp_operator_call *c, roles *r, double *alpha) {
+    *alpha = dp_arg_real(&c->in[4], 1);
+    *r = (roles){.x = &c->in[0],
+                 .x2 = &c->in[1],
+                 .beta = &c->in[2],
+                 .gamma = &c->in[3],
+                 .mean = &c->out[0],
+                 .rstd = &c->out[1],
+                 .y = &c->out[2]};
+}
+
+static void assign_rms(const dp_operator_call *c, roles *r, double *alpha) {
+    (void)alpha;
+    *r = (roles){.x = &c->in[0], .gamma = &c->in[1], .y = &c->out[0], .rstd = &c->out[1]};
+}
+
+static void assign_add_rms(const dp_operator_call *c, roles *r, double *alpha) {
+    (void)alpha;
+    int more = c->n_out == 4; /* y twice */
+    *r = (roles){.x = &c->in[0],
+                 .x2 = &c->in[1],
+                 .gamma = &c->in[2],
+                 .y = &c->out[0],
+                 .y2 = more ? &c->out[1] : NULL,
+                 .rstd = &c->out[1 + more],
+                 .sum = &c->out[2 + more]};
+}
+
+#define EXPORT(function, CENTRED, OFFSET, assign, optional_in_bits, optional_out_bits)                                 \
+    static const detail detail_##function = {CENTRED, OFFSET, assign};                                                 \
     extern const dp_function dp_norm_##function;                                                                       \
-    const dp_function dp_norm_##function = {#function, prepare, &kind_##function, optional_in_bits, optional_out_bits};
-EXPORT(layer, LAYER, 12, 6)
-EXPORT(rms, RMS, 0, 2)
-EXPORT(add_rms, ADD_RMS, 0, 6)
-EXPORT(group, GROUP, 6, 6)
+    const dp_function dp_norm_##function = {#function, prepare, &detail_##function, optional_in_bits,                  \
+                                            optional_out_bits};
+EXPORT(layer, true, 0, assign_layer, 12, 6)
+EXPORT(add_layer, true, 0, assign_add_layer, 1 << 4, 14)
+EXPORT(deep, true, 0, assign_deep, 0, 3)
+EXPORT(rms, false, 0, assign_rms, 0, 2)
+EXPORT(gemma_rms, false, 1, assign_rms, 0, 2)
+EXPORT(add_rms, false, 0, assign_add_rms, 0, 6)
+EXPORT(add_rms_cast, false, 0, assign_add_rms, 0, 12)
