@@ -218,12 +218,264 @@ static void triangular(void **state) {
     }
 }
 
+/* x is [n, c] or, with two more dims, [n, c, 3, 2]; targets by number. */
+static void nll(void **state) {
+    (void)state;
+    static const aclDataType kinds[] = {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_DOUBLE};
+    for (int c = 0; c < 48; c++) {
+        aclDataType type = kinds[c % 4];
+        const bool plane = c & 1, weighted = c >> 1 & 1;
+        int64_t reduction = c % 3, classes = 5, n = 1 + c % 7, inner = plane ? 6 : 1;
+        int64_t dims[] = {n, classes, 3, 2}, place_dims[] = {n, 3, 2}, one = 1;
+        tensor x = make_tensor(type, plane ? 4 : 2, dims, any_layout()),
+               grad = make_tensor(type, plane ? 4 : 2, dims, any_layout()),
+               target = make_tensor(c % 5 ? ACL_INT64 : ACL_INT32, plane ? 3 : 1, place_dims, any_layout()),
+               weight = make_tensor(type, 1, &classes, any_layout()), total = make_tensor(type, 0, NULL, CONTIGUOUS),
+               loss = reduction ? make_tensor(type, 1, &one, any_layout())
+                                : make_tensor(type, plane ? 3 : 1, place_dims, any_layout());
+        fill(&x, -3, 0);
+        fill(&weight, 0.5, 1);
+        for (int64_t i = 0; i < target.count; i++)
+            set_element(&target, i, (double)(random_bits() % 5));
+        caller_value values[] = {T(x), T(target), T(weight), I(reduction), I(2), T(loss), T(total)};
+        if (!weighted)
+            values[2].pointer = NULL;
+        must(plane ? "NLLLoss2d" : "NLLLoss", values);
+        double sum = 0, weights = 0;
+        for (int64_t i = 0; i < target.count; i++) {
+            int64_t t = (int64_t)get_element(&target, i);
+            double w = t == 2 ? 0 : weighted ? get_element(&weight, t) : 1;
+            double l = -w * get_element(&x, (i / inner * classes + t) * inner + i % inner);
+            if (!reduction)
+                near("NLLLoss", &loss, i, l, 0);
+            sum += l;
+            weights += w;
+        }
+        if (reduction) {
+            near("NLLLoss", &loss, 0, reduction == 1 ? sum / weights : sum, 0);
+            near("NLLLoss weight", &total, 0, weights, 0);
+        }
+        if (reduction == 1 && weights == 0)
+            set_element(&total, 0, weights = 1);
+        fill(&loss, -1, 1); /* now its gradient */
+        caller_value back[] = {T(loss), T(x), T(target), values[2], I(reduction), I(2), T(total), T(grad)};
+        must(plane ? "NLLLoss2dBackward" : "NLLLossBackward", back);
+        for (int64_t i = 0; i < target.count; i++)
+            for (int64_t k = 0; k < classes; k++) {
+                int64_t t = (int64_t)get_element(&target, i);
+                double w = t == 2 || t != k ? 0 : weighted ? get_element(&weight, t) : 1;
+                double g = get_element(&loss, reduction ? 0 : i) / (reduction == 1 ? get_element(&total, 0) : 1);
+                near("NLLLoss gradient", &grad, (i / inner * classes + k) * inner + i % inner, -w * g, 0);
+            }
+        assert_true(untouched_outside(&grad));
+        values[3].integer = 3;
+        refused(plane ? "NLLLoss2d" : "NLLLoss", values, "reduction is 3");
+        tensor *all[] = {&x, &grad, &target, &weight, &total, &loss};
+        for (int i = 0; i < 6; i++)
+            free_tensor(all[i]);
+    }
+}
+
+static void cross_entropy(void **state) {
+    (void)state;
+    static const char *const reductions[] = {"none", "mean", "sum"};
+    for (int c = 0; c < 36; c++) {
+        aclDataType type = halves[c % 3];
+        int64_t dims[] = {1 + c % 9, c & 1 ? 37 : 300}, one = 1, n = dims[1];
+        const bool weighted = c >> 1 & 1;
+        const int reduction = c / 3 % 3, ignored = c >> 2 & 1 ? 4 : -100;
+        const double smoothing = c % 4 == 3 ? 0.25 : 0;
+        tensor x = make_tensor(type, 2, dims, any_layout()), log_prob = make_tensor(type, 2, dims, any_layout()),
+               out = make_tensor(type, 2, dims, any_layout()), target = make_tensor(ACL_INT64, 1, dims, any_layout()),
+               weight = make_tensor(ACL_FLOAT, 1, dims + 1, any_layout()),
+               loss = make_tensor(type, 1, reduction ? &one : dims, any_layout());
+        fill(&x, -3, 3);
+        fill(&weight, 0.5, 1);
+        for (int64_t i = 0; i < dims[0]; i++)
+            set_element(&target, i, i == 0 ? 1 : (double)(random_bits() % 8));
+        caller_value values[] = {T(x),       T(target),    T(weight), P(reductions[reduction]),
+                                 I(ignored), R(smoothing), R(0),      I(0),
+                                 T(loss),    T(log_prob),  P(NULL),   P(NULL)};
+        if (!weighted)
+            values[2].pointer = NULL;
+        must("CrossEntropyLoss", values);
+        double sum = 0, weights = 0, *lse = calloc((size_t)dims[0], sizeof *lse);
+        for (int64_t i = 0; i < dims[0]; i++) {
+            int64_t t = (int64_t)get_element(&target, i);
+            double e = 0, smooth = 0, w = weighted ? get_element(&weight, t) : 1;
+            for (int64_t k = 0; k < n; k++)
+                e += exp(get_element(&x, i * n + k));
+            lse[i] = log(e);
+            for (int64_t k = 0; k < n; k++) {
+                near("log_prob", &log_prob, i * n + k, get_element(&x, i * n + k) - lse[i], 1);
+                smooth += (weighted ? get_element(&weight, k) : 1) * (get_element(&x, i * n + k) - lse[i]);
+            }
+            double l = -(1 - smoothing) * w * (get_element(&x, i * n + t) - lse[i]) - smoothing / (double)n * smooth;
+            if (t == ignored)
+                l = w = 0;
+            if (!reduction)
+                near("CrossEntropyLoss", &loss, i, l, 1);
+            sum += l;
+            weights += w;
+        }
+        if (reduction)
+            near("CrossEntropyLoss", &loss, 0, reduction == 1 ? sum / weights : sum, 1);
+        fill(&loss, -1, 1);
+        caller_value back[] = {T(loss),   T(log_prob), T(target), values[2], P(NULL), P(NULL),
+                               values[3], values[4],   values[5], R(0),      T(out)};
+        must("CrossEntropyLossGrad", back);
+        for (int64_t i = 0; i < dims[0]; i++) {
+            int64_t t = (int64_t)get_element(&target, i);
+            double g = get_element(&loss, reduction ? 0 : i) / (reduction == 1 ? weights : 1), all = 0;
+            for (int64_t k = 0; k < n; k++)
+                all += -smoothing / (double)n * (weighted ? get_element(&weight, k) : 1) -
+                       (k == t ? (1 - smoothing) * (weighted ? get_element(&weight, t) : 1) : 0);
+            for (int64_t k = 0; k < n; k++) {
+                double own = -smoothing / (double)n * (weighted ? get_element(&weight, k) : 1) -
+                             (k == t ? (1 - smoothing) * (weighted ? get_element(&weight, t) : 1) : 0);
+                near("CrossEntropyLoss gradient", &out, i * n + k,
+                     t == ignored ? 0 : g * (own - exp(get_element(&log_prob, i * n + k)) * all), fabs(g));
+            }
+        }
+        free(lse);
+        values[3].pointer = "most";
+        refused("CrossEntropyLoss", values, "reduction is \"most\"");
+        tensor *all[] = {&x, &log_prob, &out, &target, &weight, &loss};
+        for (int i = 0; i < 6; i++)
+            free_tensor(all[i]);
+    }
+}
+
+/* A call that fails when it runs, in a stream of its own: a failed one stays failed. */
+static void fails_when_run(const char *name, const caller_value *values, const char *word) {
+    const caller *op = find_caller(name);
+    aclrtStream stream;
+    uint64_t size = 0;
+    aclOpExecutor *executor = NULL;
+    assert_int_equal(aclrtCreateStream(&stream), 0);
+    assert_int_equal(op->prepare(values, &size, &executor), 0);
+    assert_int_equal(op->run(NULL, size, executor, stream), 0);
+    assert_int_not_equal(aclrtSynchronizeStream(stream), 0);
+    if (!strstr(sentence(), word))
+        fail_msg("%s says: %s; expected: %s", name, sentence(), word);
+    aclrtDestroyStream(stream);
+}
+
+typedef struct delta {
+    tensor q, k, v, beta, g, gk, out;
+    int64_t heads, key_heads, depth, out_depth;
+    double scale;
+} delta;
+
+/* One token of one head in double; s is out_depth x depth. */
+static void delta_step(const delta *d, int64_t t, int64_t h, double *s, double unit_out) {
+    const int64_t kh = h / (d->heads / d->key_heads), n = d->depth;
+    const double beta = get_element(&d->beta, t * d->heads + h);
+    for (int64_t r = 0; r < d->out_depth; r++) {
+        double seen = 0, out = 0, *row = s + r * n;
+        for (int64_t i = 0; i < n; i++) {
+            double decay = d->g.data ? get_element(&d->g, t * d->heads + h) : 0;
+            decay += d->gk.data ? get_element(&d->gk, (t * d->heads + h) * n + i) : 0;
+            row[i] *= exp(decay);
+            seen += row[i] * get_element(&d->k, (t * d->key_heads + kh) * n + i);
+        }
+        double change = beta * (get_element(&d->v, (t * d->heads + h) * d->out_depth + r) - seen);
+        for (int64_t i = 0; i < n; i++) {
+            row[i] += change * get_element(&d->k, (t * d->key_heads + kh) * n + i);
+            out += row[i] * get_element(&d->q, (t * d->key_heads + kh) * n + i);
+        }
+        near("out", &d->out, (t * d->heads + h) * d->out_depth + r, out * d->scale, unit_out);
+    }
+}
+
+static void gated_delta(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {3, 1, 0, 5, 2}, accepted[] = {2, 1, 1, 5, 1};
+    enum { SEQUENCES = 5, TOKENS = 11, STATES = 14 };
+    for (int c = 0; c < 24; c++) {
+        aclDataType type = halves[c % 3];
+        const bool chunk = c & 1;
+        delta d = {.heads = 4, .key_heads = 2, .depth = c % 4 ? 40 : 128, .out_depth = c % 5 ? 24 : 128, .scale = 0.5};
+        int64_t qd[] = {TOKENS, d.key_heads, d.depth}, vd[] = {TOKENS, d.heads, d.out_depth},
+                gkd[] = {TOKENS, d.heads, d.depth}, sd[] = {chunk ? SEQUENCES : STATES, d.heads, d.out_depth, d.depth},
+                sequences = SEQUENCES, tokens = TOKENS;
+        d.q = make_tensor(type, 3, qd, any_layout());
+        d.k = make_tensor(type, 3, qd, any_layout());
+        d.v = make_tensor(type, 3, vd, any_layout());
+        d.out = make_tensor(type, 3, vd, any_layout());
+        d.beta = make_tensor(type, 2, vd, any_layout());
+        tensor states = make_tensor(type, 4, sd, any_layout()), final = make_tensor(type, 4, sd, any_layout()),
+               length = make_tensor(ACL_INT32, 1, &sequences, any_layout()),
+               number = make_tensor(ACL_INT32, 1, &tokens, any_layout()),
+               accept = make_tensor(ACL_INT32, 1, &sequences, any_layout());
+        if (c >> 1 & 1)
+            d.g = make_tensor(ACL_FLOAT, 2, vd, any_layout());
+        if (c >> 2 & 1 && !chunk)
+            d.gk = make_tensor(ACL_FLOAT, 3, gkd, any_layout());
+        fill(&d.q, -0.2, 0.2);
+        fill(&d.k, -0.2, 0.2);
+        fill(&d.v, -1, 1);
+        fill(&d.beta, 0, 1);
+        if (d.g.data)
+            fill(&d.g, -1, 0);
+        if (d.gk.data)
+            fill(&d.gk, -1, 0);
+        fill(&states, -1, 1);
+        for (int i = 0; i < SEQUENCES; i++) {
+            set_element(&length, i, (double)lengths[i]);
+            set_element(&accept, i, (double)accepted[i]);
+        }
+        for (int i = 0; i < TOKENS; i++)
+            set_element(&number, i, (double)((i * 5 + 2) % STATES));
+        const int64_t size = d.out_depth * d.depth;
+        double *before = calloc((size_t)(states.count + size), sizeof *before), *s = before + states.count;
+        for (int64_t i = 0; i < states.count; i++)
+            before[i] = get_element(&states, i);
+        const bool picks = c % 3 == 0;
+        caller_value step[] = {T(d.q),     T(d.k),    T(d.v),        T(d.beta),      T(states),
+                               T(length),  T(number), P(d.g.handle), P(d.gk.handle), P(picks ? accept.handle : NULL),
+                               R(d.scale), T(d.out)};
+        caller_value whole[] = {T(d.q),    T(d.k),     T(d.v),        T(d.beta), T(states),
+                                T(length), R(d.scale), P(d.g.handle), T(d.out),  T(final)};
+        const char *name = chunk ? "ChunkGatedDeltaRule" : "RecurrentGatedDeltaRule";
+        must(name, chunk ? whole : step);
+        for (int64_t i = 0, first = 0; i < SEQUENCES; first += lengths[i++])
+            for (int64_t h = 0; h < d.heads; h++) {
+                int64_t from = chunk ? i : (int64_t)get_element(&number, first + (picks ? accepted[i] : 1) - 1);
+                if (!lengths[i] && !chunk)
+                    continue;
+                memcpy(s, before + (from * d.heads + h) * size, (size_t)size * sizeof *s);
+                for (int64_t t = first; t < first + lengths[i]; t++) {
+                    delta_step(&d, t, h, s, 1);
+                    for (int64_t e = 0; e < size && !chunk; e++)
+                        near("state", &states, ((int64_t)get_element(&number, t) * d.heads + h) * size + e, s[e], 1);
+                }
+                for (int64_t e = 0; e < size && chunk; e++)
+                    near("final state", &final, (i * d.heads + h) * size + e, s[e], 1);
+            }
+        assert_true(untouched_outside(&states) && untouched_outside(&d.out));
+        set_element(&length, 4, 3);
+        fails_when_run(name, chunk ? whole : step, "element 4 is 3, but must be 0 to 2");
+        set_element(&length, 4, 2);
+        if (!chunk) {
+            set_element(&number, 3, STATES);
+            fails_when_run(name, step, "ssmStateIndices: element 3 is 14");
+            step[3].pointer = states.handle;
+            refused(name, step, "beta has 4 dimensions");
+        }
+        free(before);
+        tensor *all[] = {&d.q, &d.k, &d.v, &d.beta, &d.g, &d.gk, &d.out, &states, &final, &length, &number, &accept};
+        for (int i = 0; i < 12; i++)
+            if (all[i]->data)
+                free_tensor(all[i]);
+    }
+}
+
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotations),
-        cmocka_unit_test(soft_cross_entropy),
-        cmocka_unit_test(triangular),
+        cmocka_unit_test(rotations), cmocka_unit_test(soft_cross_entropy), cmocka_unit_test(triangular),
+        cmocka_unit_test(nll),       cmocka_unit_test(cross_entropy),      cmocka_unit_test(gated_delta),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();
