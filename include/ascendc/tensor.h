@@ -10,6 +10,7 @@
 #include <new>
 
 #include "ascendc/params.h"
+#include "doppel/count.h"
 #include "doppel/insn.h"
 #include "doppel/kernel_rt.h"
 #include "doppel/queue.h"
@@ -126,38 +127,51 @@ public:
 
     LocalTensor() = default;
     /* The memory of `position` at byte offset `addr`, tile_size elements. */
-    LocalTensor(TPosition position, uint32_t addr, uint32_t tile_size, dp_loc loc = dp_loc::current())
-        : position_(static_cast<uint8_t>(position)) {
-        size_bytes_ = static_cast<uint32_t>(dp_bytes_of<T>(tile_size));
-        addr_ = static_cast<uint8_t *>(dp_local_address(dp_space_of(position), addr, size_bytes_, loc));
+    LocalTensor(TPosition position, uint32_t addr, uint32_t tile_size, dp_loc loc = dp_loc::current()) {
+        set_position(position);
+        local_.size_bytes = static_cast<uint32_t>(dp_bytes_of<T>(tile_size));
+        local_.addr = dp_local_address(dp_space_of(position), addr, local_.size_bytes, loc);
     }
     /* Doppel's own: a tensor over memory of the core that a queue or an allocator handed out. */
     LocalTensor(void *addr, uint64_t size_bytes, uint32_t buffer_id, TPosition position)
-        : addr_(static_cast<uint8_t *>(addr)), size_bytes_(static_cast<uint32_t>(size_bytes)), buffer_id_(buffer_id),
-          position_(static_cast<uint8_t>(position)) {}
+        : local_{addr, static_cast<uint32_t>(size_bytes), buffer_id, static_cast<uint8_t>(dp_space_of(position)),
+                 static_cast<uint8_t>(position)} {}
 
     dp_operand dp_operand_of(unsigned blk_stride = 1, unsigned rep_stride = 8) const {
-        dp_operand o = dp_make_operand(addr_, size_bytes_, buffer_id_, blk_stride, rep_stride, dp_dtype_of<T>(), dp_space());
-        o.past_end = size_bytes_ == 0;
+        dp_operand o = dp_make_operand(local_.addr, local_.size_bytes, local_.buffer_id, blk_stride, rep_stride,
+                                       dp_dtype_of<T>(), local_.space);
+        o.past_end = local_.size_bytes == 0;
         return o;
     }
-    uint32_t dp_buffer_id() const { return buffer_id_; }
-    uint8_t dp_space() const { return dp_space_of(static_cast<TPosition>(position_)); }
+    const dp_local *dp_local_of() const { return &local_; }
+    uint32_t dp_buffer_id() const { return local_.buffer_id; }
+    uint8_t dp_space() const { return local_.space; }
 
+    /* Field by field, as in dp_put_operand. */
     LocalTensor operator[](uint32_t offset) const {
-        LocalTensor part = *this;
+        LocalTensor part;
         uint64_t skip = dp_bytes_of<T>(offset);
-        part.addr_ += skip;
-        part.size_bytes_ = skip < size_bytes_ ? static_cast<uint32_t>(size_bytes_ - skip) : 0;
+        part.local_.addr = static_cast<uint8_t *>(local_.addr) + skip;
+        part.local_.size_bytes = skip < local_.size_bytes ? static_cast<uint32_t>(local_.size_bytes - skip) : 0;
+        part.local_.buffer_id = local_.buffer_id;
+        part.local_.space = local_.space;
+        part.local_.position = local_.position;
+        part.shape_ = shape_;
         return part;
     }
 
     PrimType GetValue(uint32_t index, dp_loc loc = dp_loc::current()) const {
-        return dp_scalar_load<PrimType>(element(index), index, loc);
+        if constexpr (std::is_same<PrimType, int4b_t>::value)
+            return dp_scalar_load<PrimType>(element(index), index, loc);
+        else
+            return dp_scalar_of_bits<PrimType>(dp_local_get(dp_dtype_of<T>(), &local_, index, loc));
     }
     template <typename V>
     void SetValue(uint32_t index, V value, dp_loc loc = dp_loc::current()) const {
-        dp_scalar_store<PrimType>(element(index), index, static_cast<PrimType>(value), loc);
+        if constexpr (std::is_same<PrimType, int4b_t>::value)
+            dp_scalar_store<PrimType>(element(index), index, static_cast<PrimType>(value), loc);
+        else
+            dp_local_set(dp_dtype_of<T>(), &local_, index, dp_scalar_bits(static_cast<PrimType>(value)), loc);
     }
     /* A plain reference: the access itself is not seen by the checker, only that it may happen. */
     PrimType &operator()(uint32_t offset, dp_loc loc = dp_loc::current()) const {
@@ -167,47 +181,49 @@ public:
         return *static_cast<PrimType *>(o.addr);
     }
 
-    PrimType *GetPhyAddr() const { return reinterpret_cast<PrimType *>(addr_); }
+    PrimType *GetPhyAddr() const { return static_cast<PrimType *>(local_.addr); }
     PrimType *GetPhyAddr(uint32_t offset) const {
-        return reinterpret_cast<PrimType *>(addr_ + dp_bytes_of<T>(offset));
+        return reinterpret_cast<PrimType *>(static_cast<uint8_t *>(local_.addr) + dp_bytes_of<T>(offset));
     }
-    uint32_t GetSize() const { return static_cast<uint32_t>(dp_elements_of<T>(size_bytes_)); }
-    void SetSize(uint32_t size) { size_bytes_ = static_cast<uint32_t>(dp_bytes_of<T>(size)); }
-    uint32_t GetLength() const { return size_bytes_; }
+    uint32_t GetSize() const { return static_cast<uint32_t>(dp_elements_of<T>(local_.size_bytes)); }
+    void SetSize(uint32_t size) { local_.size_bytes = static_cast<uint32_t>(dp_bytes_of<T>(size)); }
+    uint32_t GetLength() const { return local_.size_bytes; }
     void SetBufferLen(uint32_t elements) { SetSize(elements); }
-    int32_t GetPosition() const { return position_; }
-    TBufHandle GetBufferHandle() const { return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(buffer_id_)); }
+    int32_t GetPosition() const { return local_.position; }
+    TBufHandle GetBufferHandle() const {
+        return reinterpret_cast<TBufHandle>(static_cast<uintptr_t>(local_.buffer_id));
+    }
 
     template <typename C>
     LocalTensor<C> ReinterpretCast() const {
-        LocalTensor<C> other(addr_, size_bytes_, buffer_id_, static_cast<TPosition>(position_));
+        LocalTensor<C> other(local_.addr, local_.size_bytes, local_.buffer_id, static_cast<TPosition>(local_.position));
         other.dp_set_shape(shape_);
         return other;
     }
     template <typename U>
     void SetAddrWithOffset(LocalTensor<U> &source, uint32_t offset) {
         uint64_t skip = dp_bytes_of<U>(offset);
-        addr_ = reinterpret_cast<uint8_t *>(source.GetPhyAddr()) + skip;
+        local_.addr = reinterpret_cast<uint8_t *>(source.GetPhyAddr()) + skip;
         uint32_t left = source.GetLength();
-        size_bytes_ = skip < left ? static_cast<uint32_t>(left - skip) : 0;
-        buffer_id_ = source.dp_buffer_id();
-        position_ = static_cast<uint8_t>(source.GetPosition());
+        local_.size_bytes = skip < left ? static_cast<uint32_t>(left - skip) : 0;
+        local_.buffer_id = source.dp_buffer_id();
+        set_position(static_cast<TPosition>(source.GetPosition()));
     }
     void SetAddr(const TBuffAddr &record) {
-        addr_ = record.absAddr;
-        size_bytes_ = record.dataLen;
-        buffer_id_ = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(record.bufferHandle));
-        position_ = record.logicPos;
+        local_.addr = record.absAddr;
+        local_.size_bytes = record.dataLen;
+        local_.buffer_id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(record.bufferHandle));
+        set_position(static_cast<TPosition>(record.logicPos));
     }
     /* Deprecated: points the tensor at a byte offset of its position's memory. */
     void InitBuffer(uint32_t buffer_offset, uint32_t buffer_bytes, dp_loc loc = dp_loc::current()) {
-        addr_ = static_cast<uint8_t *>(dp_local_address(dp_space(), buffer_offset, buffer_bytes, loc));
-        size_bytes_ = buffer_bytes;
-        buffer_id_ = 0;
+        local_.addr = dp_local_address(dp_space(), buffer_offset, buffer_bytes, loc);
+        local_.size_bytes = buffer_bytes;
+        local_.buffer_id = 0;
     }
 
-    void SetUserTag(int32_t tag) { dp_buffer_tag_set(buffer_id_, tag); }
-    int32_t GetUserTag() const { return dp_buffer_tag(buffer_id_); }
+    void SetUserTag(int32_t tag) { dp_buffer_tag_set(local_.buffer_id, tag); }
+    int32_t GetUserTag() const { return dp_buffer_tag(local_.buffer_id); }
 
     /* Shapes live until the block ends, so that a tensor stays a small handle. */
     void SetShapeInfo(const ShapeInfo &info, dp_loc loc = dp_loc::current()) {
@@ -253,19 +269,21 @@ public:
     }
 
 private:
+    void set_position(TPosition position) {
+        local_.space = dp_space_of(position);
+        local_.position = static_cast<uint8_t>(position);
+    }
     dp_operand element(uint64_t index) const {
         uint64_t skip = std::is_same<PrimType, int4b_t>::value ? index / 2 : index * sizeof(PrimType);
-        dp_operand o = dp_make_operand(addr_ + skip, skip < size_bytes_ ? size_bytes_ - skip : 0, buffer_id_, 1, 8,
-                                       dp_dtype_of<T>(), dp_space());
-        o.past_end = skip >= size_bytes_;
+        dp_operand o = dp_make_operand(static_cast<uint8_t *>(local_.addr) + skip,
+                                       skip < local_.size_bytes ? local_.size_bytes - skip : 0, local_.buffer_id, 1, 8,
+                                       dp_dtype_of<T>(), local_.space);
+        o.past_end = skip >= local_.size_bytes;
         return o;
     }
 
-    uint8_t *addr_ = nullptr;
-    uint32_t size_bytes_ = 0;
-    uint32_t buffer_id_ = 0;
+    dp_local local_ = {nullptr, 0, 0, dp_space_of(TPosition::VECCALC), static_cast<uint8_t>(TPosition::VECCALC)};
     const ShapeInfo *shape_ = nullptr;
-    uint8_t position_ = static_cast<uint8_t>(TPosition::VECCALC);
 };
 
 template <typename T>

@@ -26,14 +26,17 @@ constexpr uint32_t dp_cast_targets(uint8_t source) {
     }
 }
 
+#define DP_CHECK_CAST                                                                                                  \
+    static_assert(dp_type_in<T1>(dp_cast_targets(dp_dtype_of<T2>())),                                                  \
+                  "Cast: there is no instruction for this pair of types; half casts to float, int32_t, int16_t, "      \
+                  "int8_t, uint8_t, int4b_t; float to half, bfloat16_t, int16_t, int32_t, int64_t, float; bfloat16_t " \
+                  "to float, int32_t; int4b_t, int8_t and uint8_t to half; int16_t to half, float; int32_t to float, " \
+                  "half, int16_t, int64_t; int64_t to int32_t, float")
+
 template <typename T1, typename T2>
 inline dp_insn dp_cast_insn(const LocalTensor<T1> &dst, const LocalTensor<T2> &src, RoundMode mode,
                             const UnaryRepeatParams &p, dp_loc loc) {
-    static_assert(dp_type_in<T1>(dp_cast_targets(dp_dtype_of<T2>())),
-                  "Cast: there is no instruction for this pair of types; half casts to float, int32_t, int16_t, int8_t, "
-                  "uint8_t, int4b_t; float to half, bfloat16_t, int16_t, int32_t, int64_t, float; bfloat16_t to float, "
-                  "int32_t; int4b_t, int8_t and uint8_t to half; int16_t to half, float; int32_t to float, half, int16_t, "
-                  "int64_t; int64_t to int32_t, float");
+    DP_CHECK_CAST;
     dp_insn insn = dp_unary_insn(DP_OP_CAST, dst, src, p, loc);
     insn.u.vec.round_mode = static_cast<uint8_t>(mode);
     return insn;
@@ -58,9 +61,9 @@ inline void Cast(const LocalTensor<T1> &dstLocal, const LocalTensor<T2> &srcLoca
 template <typename T1, typename T2>
 inline void Cast(const LocalTensor<T1> &dstLocal, const LocalTensor<T2> &srcLocal, const RoundMode &round_mode,
                  uint32_t calCount, dp_loc loc = dp_loc::current()) {
-    dp_insn insn = dp_cast_insn(dstLocal, srcLocal, round_mode, UnaryRepeatParams(), loc);
-    dp_mask_count(insn, calCount);
-    dp_issue(&insn);
+    DP_CHECK_CAST;
+    dp_count_cast(dp_code_of<T1, T2>(DP_OP_CAST, static_cast<unsigned>(round_mode)), dstLocal.dp_local_of(),
+                  srcLocal.dp_local_of(), calCount, loc);
 }
 
 template <typename T1, typename T2>
@@ -148,6 +151,7 @@ DP_WIDTH2(AddDeqRelu, DP_OP_ADD_DEQ_RELU, half, int32_t, bool isSetMask = true, 
 DP_WIDTH2(AddDeqRelu, DP_OP_ADD_DEQ_RELU, T1, T2, DP_TYPES_AND_MASK, isSetMask, DP_CHECK_ADD_DEQ)
 DP_WIDTH2_COUNT(AddDeqRelu, DP_OP_ADD_DEQ_RELU, DP_CHECK_ADD_DEQ)
 
+#undef DP_CHECK_CAST
 #undef DP_WIDTH2
 #undef DP_WIDTH2_COUNT
 #undef DP_COMMA

@@ -53,6 +53,12 @@ inline void dp_set_operand(dp_operand &operand, const LocalTensor<T> &tensor, un
     operand.past_end = operand.size_bytes == 0;
 }
 
+/* For the calls of doppel/count.h. */
+template <typename T, typename U>
+constexpr uint32_t dp_code_of(dp_op op, unsigned round = 0) {
+    return DP_COUNT_CODE(op, dp_dtype_of<T>(), dp_dtype_of<U>(), round);
+}
+
 inline dp_insn dp_vector_insn(dp_op op, unsigned n_operands, dp_loc loc) {
     dp_insn insn;
     dp_insn_clear(&insn);
@@ -124,9 +130,8 @@ inline dp_insn dp_unary_insn(dp_op op, const LocalTensor<T> &dst, const LocalTen
     inline void Name(const LocalTensor<T> &dstLocal, const LocalTensor<U> &src0Local, const LocalTensor<U> &src1Local, \
                      const int32_t &calCount, dp_loc loc = dp_loc::current()) {                                        \
         CHECK_COUNT;                                                                                                   \
-        dp_insn insn = dp_binary_insn(OP, dstLocal, src0Local, src1Local, BinaryRepeatParams(), loc);                  \
-        dp_mask_count(insn, static_cast<uint32_t>(calCount));                                                          \
-        dp_issue(&insn);                                                                                               \
+        dp_count_binary(dp_code_of<T, U>(OP), dstLocal.dp_local_of(), src0Local.dp_local_of(), src1Local.dp_local_of(), \
+                        static_cast<uint32_t>(calCount), loc);                                                         \
     }
 
 /* static_assert that T is offered by the row of insn_types.def. */

@@ -38,9 +38,9 @@ inline void Duplicate(const LocalTensor<T> &dstLocal, const dp_prim_t<dp_identit
 template <typename T>
 inline void Duplicate(const LocalTensor<T> &dstLocal, const dp_prim_t<dp_identity_t<T>> &scalarValue,
                       const int32_t &calCount, dp_loc loc = dp_loc::current()) {
-    dp_insn insn = dp_fill_insn<T>(dstLocal, scalarValue, 1, 8, loc);
-    dp_mask_count(insn, static_cast<uint32_t>(calCount));
-    dp_issue(&insn);
+    DP_CHECK_FILL("Duplicate", DP_OP_DUPLICATE);
+    dp_count_fill(dp_code_of<T, T>(DP_OP_DUPLICATE), dstLocal.dp_local_of(), dp_scalar_bits(scalarValue),
+                  static_cast<uint32_t>(calCount), loc);
 }
 
 template <typename T>

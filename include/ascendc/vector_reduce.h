@@ -9,12 +9,15 @@
 
 namespace AscendC {
 
+#define DP_CHECK_REDUCE                                                                                                \
+    static_assert(dp_is<T>(DP_F16) || dp_is<T>(DP_F32),                                                                \
+                  "reductions: this element type is not offered; use half or float (cast other types first)")
+
 /* The destination's stride counts results, not blocks: see each instruction. Strides are 16 bits wide. */
 template <typename T>
 inline dp_insn dp_reduce_insn(dp_op op, const LocalTensor<T> &dst, const LocalTensor<T> &src, int32_t dst_rep,
                               int32_t src_blk, int32_t src_rep, dp_loc loc) {
-    static_assert(dp_is<T>(DP_F16) || dp_is<T>(DP_F32),
-                  "reductions: this element type is not offered; use half or float (cast other types first)");
+    DP_CHECK_REDUCE;
     dp_insn insn = dp_vector_insn(op, 2, loc);
     dp_set_operand(insn.operand[0], dst, 1, static_cast<unsigned>(dst_rep));
     dp_set_operand(insn.operand[1], src, static_cast<unsigned>(src_blk), static_cast<unsigned>(src_rep));
@@ -113,9 +116,9 @@ inline void ReduceSum(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcL
 template <typename T, bool isSetMask = true>
 inline void ReduceSum(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<T> &workLocal,
                       int32_t count, dp_loc loc = dp_loc::current()) {
-    dp_insn insn = dp_running_insn(DP_OP_REDUCE_SUM, dstLocal, srcLocal, workLocal, 8, false, loc);
-    dp_mask_count(insn, static_cast<uint32_t>(count));
-    dp_issue(&insn);
+    DP_CHECK_REDUCE;
+    dp_count_reduce(dp_code_of<T, T>(DP_OP_REDUCE_SUM), dstLocal.dp_local_of(), srcLocal.dp_local_of(),
+                    workLocal.dp_local_of(), static_cast<uint32_t>(count), loc);
 }
 
 /* dst[0] = the extreme value over all repeats; with calIndex dst[1] = its index as raw bits. */
@@ -139,6 +142,12 @@ inline void ReduceSum(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcL
     template <typename T>                                                                                              \
     inline void Name(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<T> &workLocal,  \
                      int32_t count, bool calIndex = false, dp_loc loc = dp_loc::current()) {                           \
+        if (!calIndex) {                                                                                               \
+            DP_CHECK_REDUCE;                                                                                           \
+            dp_count_reduce(dp_code_of<T, T>(OP), dstLocal.dp_local_of(), srcLocal.dp_local_of(),                      \
+                            workLocal.dp_local_of(), static_cast<uint32_t>(count), loc);                               \
+            return;                                                                                                    \
+        }                                                                                                              \
         dp_insn insn = dp_running_insn(OP, dstLocal, srcLocal, workLocal, 8, calIndex, loc);                           \
         dp_mask_count(insn, static_cast<uint32_t>(count));                                                             \
         dp_issue(&insn);                                                                                               \
@@ -146,6 +155,7 @@ inline void ReduceSum(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcL
 DP_RUNNING_EXTREME(ReduceMax, DP_OP_REDUCE_MAX)
 DP_RUNNING_EXTREME(ReduceMin, DP_OP_REDUCE_MIN)
 #undef DP_RUNNING_EXTREME
+#undef DP_CHECK_REDUCE
 
 template <typename T>
 inline T dp_reduce_register(dp_op op, uint32_t which, dp_loc loc) {

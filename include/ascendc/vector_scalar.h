@@ -41,10 +41,8 @@ namespace AscendC {
                      const dp_prim_t<dp_identity_t<T>> &scalarValue, const int32_t &calCount,                          \
                      dp_loc loc = dp_loc::current()) {                                                                 \
         DP_CHECK_TYPE(#Name, OP, T, legal);                                                                            \
-        dp_insn insn = dp_unary_insn(OP, dstLocal, srcLocal, UnaryRepeatParams(), loc);                                \
-        insn.scalar_bits = dp_scalar_bits(scalarValue);                                                                \
-        dp_mask_count(insn, static_cast<uint32_t>(calCount));                                                          \
-        dp_issue(&insn);                                                                                               \
+        dp_count_scalar(dp_code_of<T, T>(OP), dstLocal.dp_local_of(), srcLocal.dp_local_of(),                          \
+                        dp_scalar_bits(scalarValue), static_cast<uint32_t>(calCount), loc);                            \
     }                                                                                                                  \
     template <typename T, typename U, bool isSetMask = true,                                                           \
               typename = std::enable_if_t<std::is_same<dp_prim_t<T>, U>::value>>                                       \

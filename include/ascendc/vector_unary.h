@@ -27,9 +27,8 @@ namespace AscendC {
     inline void Name(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const int32_t &calCount,          \
                      dp_loc loc = dp_loc::current()) {                                                                 \
         DP_CHECK_TYPE(#Name, OP, T, legal);                                                                            \
-        dp_insn insn = dp_unary_insn(OP, dstLocal, srcLocal, UnaryRepeatParams(), loc);                                \
-        dp_mask_count(insn, static_cast<uint32_t>(calCount));                                                          \
-        dp_issue(&insn);                                                                                               \
+        dp_count_unary(dp_code_of<T, T>(OP), dstLocal.dp_local_of(), srcLocal.dp_local_of(),                           \
+                       static_cast<uint32_t>(calCount), loc);                                                          \
     }
 
 DP_UNARY(Abs, DP_OP_ABS, "half or float")

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/exec.h"
+#include "device/count.h"
 
 enum { PIPE_ANY = DP_PIPE_COUNT };
 
@@ -46,10 +46,7 @@ const uint32_t dp_insn_type_sets[DP_OP_COUNT] = {
 #undef DP_INSN_TYPES
 };
 
-static _Thread_local dp_core *current_core;
-
-dp_core *dp_core_current(void) { return current_core; }
-void dp_core_set_current(dp_core *core) { current_core = core; }
+__thread dp_core *dp_thread_core;
 
 static __attribute__((noinline, cold, noreturn)) void outside_kernel(const dp_insn *insn) {
     fprintf(stderr,
@@ -81,7 +78,7 @@ static __attribute__((noinline)) void issue_observed(dp_core *core, dp_insn *ins
 }
 
 void dp_issue(dp_insn *insn) {
-    dp_core *core = current_core;
+    dp_core *core = dp_thread_core;
     if (DP_UNLIKELY(!core))
         outside_kernel(insn);
     if (DP_UNLIKELY(insn->op >= DP_OP_COUNT))
@@ -94,6 +91,27 @@ void dp_issue(dp_insn *insn) {
     }
     core->issued++;
     exec_of[rows[insn->op].family](core, insn);
+}
+
+void dp_count_issue(uint32_t code, const dp_local *const tensors[], unsigned count, uint64_t scalar_bits, uint32_t n,
+                    dp_loc loc) {
+    dp_insn insn = {.op = (uint16_t)dp_code_op(code), .mask_kind = DP_MASK_COUNT, .n_operands = (uint8_t)count, .repeat = 1,
+                    .mask = {n}, .scalar_bits = scalar_bits, .loc = loc};
+    insn.u.vec.round_mode = (uint8_t)dp_code_round(code);
+    for (unsigned k = 0; k < count; k++) {
+        const dp_local *tensor = tensors[k];
+        insn.operand[k] = (dp_operand){.addr = tensor->addr,
+                                       .size_bytes = tensor->size_bytes,
+                                       .buffer_id = tensor->buffer_id,
+                                       .block_stride = 1,
+                                       .repeat_stride = 8,
+                                       .dtype = (uint8_t)(k ? dp_code_src(code) : dp_code_dst(code)),
+                                       .space = tensor->space,
+                                       .past_end = tensor->size_bytes == 0};
+    }
+    if (insn.op < DP_OP_COUNT && rows[insn.op].family == DP_FAMILY_REDUCE) /* its destination's stride counts results */
+        insn.operand[0].repeat_stride = 1;
+    dp_issue(&insn);
 }
 
 dp_family dp_insn_family(unsigned op) { return (dp_family)rows[op].family; }

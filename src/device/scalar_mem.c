@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "device/exec.h"
+#include "device/count.h"
 
 static void scalar_load(dp_core *core, dp_insn *insn) {
     const dp_operand *o = &insn->operand[1];
@@ -47,6 +47,67 @@ void dp_exec_scalar_mem(dp_core *core, dp_insn *insn) {
             dp_operand_check(core, insn, 0, 1, 1);
         atomic_thread_fence(memory_order_seq_cst);
         break;
+    }
+}
+
+/* The element's address when it lies in the tensor and in UB at its natural place, else NULL. */
+static uint8_t *plain_element(const dp_core *core, const dp_local *tensor, uint64_t index, unsigned bytes) {
+    if (index > UINT32_MAX || !bytes)
+        return NULL;
+    uint64_t skip = index * bytes;
+    bool holds = dp_in_ub(core, tensor, skip + bytes, bytes);
+    return holds ? (uint8_t *)tensor->addr + skip : NULL;
+}
+
+static dp_operand element_of(unsigned dtype, const dp_local *tensor, uint64_t index) {
+    uint64_t skip = index * (dp_dtype_bits(dtype) / 8);
+    bool inside = skip < tensor->size_bytes;
+    return (dp_operand){.addr = (uint8_t *)tensor->addr + skip,
+                        .size_bytes = inside ? (uint32_t)(tensor->size_bytes - skip) : 0,
+                        .buffer_id = tensor->buffer_id,
+                        .block_stride = 1,
+                        .repeat_stride = 8,
+                        .dtype = (uint8_t)dtype,
+                        .space = tensor->space,
+                        .past_end = !inside};
+}
+
+uint64_t dp_local_get(unsigned dtype, const dp_local *src, uint64_t index, dp_loc loc) {
+    unsigned bytes = dp_dtype_bits(dtype) / 8;
+    dp_core *core = dp_quiet_core();
+    uint8_t *at = core ? plain_element(core, src, index, bytes) : NULL;
+    if (DP_UNLIKELY(!at)) {
+        dp_insn insn = {.op = DP_OP_SCALAR_LOAD, .n_operands = 2, .loc = loc};
+        insn.operand[1] = element_of(dtype, src, index);
+        dp_issue(&insn);
+        return insn.result;
+    }
+    core->issued++;
+    uint64_t bits = 0;
+    switch (bytes) { /* one load each: memcpy of a variable size would be a call */
+    case 1: return *at;
+    case 2: memcpy(&bits, at, 2); return bits;
+    case 4: memcpy(&bits, at, 4); return bits;
+    default: memcpy(&bits, at, 8); return bits;
+    }
+}
+
+void dp_local_set(unsigned dtype, const dp_local *dst, uint64_t index, uint64_t bits, dp_loc loc) {
+    unsigned bytes = dp_dtype_bits(dtype) / 8;
+    dp_core *core = dp_quiet_core();
+    uint8_t *at = core ? plain_element(core, dst, index, bytes) : NULL;
+    if (DP_UNLIKELY(!at)) {
+        dp_insn insn = {.op = DP_OP_SCALAR_STORE, .n_operands = 1, .scalar_bits = bits, .loc = loc};
+        insn.operand[0] = element_of(dtype, dst, index);
+        dp_issue(&insn);
+        return;
+    }
+    core->issued++;
+    switch (bytes) {
+    case 1: *at = (uint8_t)bits; break;
+    case 2: memcpy(at, &bits, 2); break;
+    case 4: memcpy(at, &bits, 4); break;
+    default: memcpy(at, &bits, 8); break;
     }
 }
 

@@ -1,4 +1,5 @@
 /* Executors of the lane-by-lane families BINARY, UNARY, SCALAR, TERNARY and AXPY. */
+#include "device/count.h"
 #include "device/vector.h"
 
 #define FOLLOWS(last, first, math_last, math_first)                                                                    \
@@ -17,6 +18,11 @@ void dp_fault_dtype(dp_core *core, const dp_insn *insn, uint32_t types) {
 
 void dp_fault_pair(dp_core *core, const dp_insn *insn, unsigned dst, unsigned src, const char *legal) {
     dp_fault(core, insn, insn->loc, "%s to %s is not offered; legal are %s", dp_dtype_name(src), dp_dtype_name(dst), legal);
+}
+
+/* One offered type for all operands. Every offered type has a loop (the tester walks the table). */
+static inline bool is_offered(uint32_t code) {
+    return dp_code_dst(code) == dp_code_src(code) && dp_insn_types(dp_code_op(code)) >> dp_code_dst(code) & 1;
 }
 
 /* ---- BINARY ---- */
@@ -49,6 +55,23 @@ void dp_exec_binary(dp_core *core, dp_insn *insn) {
         dp_walk_run(&walk, run_binary, &fn);
 }
 
+void dp_count_binary(uint32_t code, const dp_local *dst, const dp_local *src0, const dp_local *src1, uint32_t n,
+                     dp_loc loc) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    dp_core *core = dp_quiet_core();
+    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    dp_binary_fn fn = core && op - DP_OP_ADD <= DP_OP_SUB_RELU - DP_OP_ADD && is_offered(code)
+                        ? core->math->binary[op - DP_OP_ADD][dtype] : NULL;
+    if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src0, bytes, DP_BLOCK_BYTES) &&
+                  dp_in_ub(core, src1, bytes, DP_BLOCK_BYTES) && dp_no_overlap(dst, bytes, src0, bytes) &&
+                  dp_no_overlap(dst, bytes, src1, bytes))) {
+        dp_count_done(core);
+        fn(dst->addr, src0->addr, src1->addr, n);
+        return;
+    }
+    dp_count_issue(code, (const dp_local *const[]){dst, src0, src1}, 3, 0, n, loc);
+}
+
 void dp_visit_binary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
     dp_walk_visit(core, insn, &dp_walk_3, DP_WRITE, visit, context);
 }
@@ -75,6 +98,21 @@ void dp_exec_unary(dp_core *core, dp_insn *insn) {
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, run_unary, &fn);
+}
+
+void dp_count_unary(uint32_t code, const dp_local *dst, const dp_local *src, uint32_t n, dp_loc loc) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    dp_core *core = dp_quiet_core();
+    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    dp_unary_fn fn = core && op - DP_OP_ABS <= DP_OP_NOT - DP_OP_ABS && is_offered(code)
+                        ? core->math->unary[op - DP_OP_ABS][dtype] : NULL;
+    if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src, bytes, DP_BLOCK_BYTES) &&
+                  dp_no_overlap(dst, bytes, src, bytes))) {
+        dp_count_done(core);
+        fn(dst->addr, src->addr, n);
+        return;
+    }
+    dp_count_issue(code, (const dp_local *const[]){dst, src}, 2, 0, n, loc);
 }
 
 void dp_visit_unary(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
@@ -123,6 +161,22 @@ void dp_exec_scalar(dp_core *core, dp_insn *insn) {
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, run_scalar, &run);
+}
+
+void dp_count_scalar(uint32_t code, const dp_local *dst, const dp_local *src, uint64_t scalar_bits, uint32_t n,
+                     dp_loc loc) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    dp_core *core = dp_quiet_core();
+    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    dp_scalar_fn fn = core && op - DP_OP_ADDS < DP_OP_SHIFT_LEFT - DP_OP_ADDS && is_offered(code)
+                        ? core->math->scalar[op - DP_OP_ADDS][dtype] : NULL;
+    if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src, bytes, DP_BLOCK_BYTES) &&
+                  dp_no_overlap(dst, bytes, src, bytes))) {
+        dp_count_done(core);
+        fn(dst->addr, src->addr, &scalar_bits, n);
+        return;
+    }
+    dp_count_issue(code, (const dp_local *const[]){dst, src}, 2, scalar_bits, n, loc);
 }
 
 void dp_visit_scalar(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

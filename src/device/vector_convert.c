@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "device/count.h"
 #include "device/vector.h"
 
 enum { CHUNK = 256, NONE = 0, DEQ_LANES = 16 };
@@ -92,6 +93,23 @@ static void exec_plain_cast(dp_core *core, dp_insn *insn) {
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, scaled ? run_cast_scaled : run_cast, &run);
+}
+
+void dp_count_cast(uint32_t code, const dp_local *dst, const dp_local *src, uint32_t n, dp_loc loc) {
+    unsigned to = dp_code_dst(code), from = dp_code_src(code), mode = dp_code_round(code);
+    dp_core *core = dp_quiet_core();
+    unsigned to_bits = dp_dtype_bits(to), from_bits = dp_dtype_bits(from);
+    bool plain = core && dp_code_op(code) == DP_OP_CAST && to_bits >= 8 && from_bits >= 8 && mode < DP_ROUND_COUNT &&
+                 (legal_modes[from][to] >> mode & 1) && !(from == DP_I32 && to == DP_F16);
+    dp_cast_fn fn = plain ? core->math->cast[to][from][mode] : NULL;
+    uint64_t to_bytes = (uint64_t)n * to_bits / 8, from_bytes = (uint64_t)n * from_bits / 8;
+    if (DP_LIKELY(fn && n && dp_in_ub(core, dst, to_bytes, DP_BLOCK_BYTES) &&
+                  dp_in_ub(core, src, from_bytes, DP_BLOCK_BYTES) && dp_no_overlap(dst, to_bytes, src, from_bytes))) {
+        dp_count_done(core);
+        fn(dst->addr, src->addr, n);
+        return;
+    }
+    dp_count_issue(code, (const dp_local *const[]){dst, src}, 2, 0, n, loc);
 }
 
 /*

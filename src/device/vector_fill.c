@@ -1,6 +1,7 @@
 /* Executors of FILL (Duplicate) and VCOPY (Copy). */
 #include <string.h>
 
+#include "device/count.h"
 #include "device/vector.h"
 
 typedef struct fill_run {
@@ -28,6 +29,19 @@ void dp_exec_fill(dp_core *core, dp_insn *insn) {
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_1, &walk))
         dp_walk_run(&walk, run_fill, &run);
+}
+
+void dp_count_fill(uint32_t code, const dp_local *dst, uint64_t scalar_bits, uint32_t n, dp_loc loc) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    dp_core *core = dp_quiet_core();
+    bool offered = core && op == DP_OP_DUPLICATE && dp_insn_types(op) >> dtype & 1;
+    dp_fill_fn fn = offered ? core->math->fill[dtype] : NULL;
+    if (DP_LIKELY(fn && n && dp_in_ub(core, dst, (uint64_t)n * dp_dtype_bits(dtype) / 8, DP_BLOCK_BYTES))) {
+        dp_count_done(core);
+        fn(dst->addr, &scalar_bits, n);
+        return;
+    }
+    dp_count_issue(code, &dst, 1, scalar_bits, n, loc);
 }
 
 void dp_visit_fill(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "device/count.h"
 #include "device/vector.h"
 
 enum { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX }; /* ReduceOrder */
@@ -233,41 +234,50 @@ static void grouped(const reduction *red, bool pairs) {
     }
 }
 
-/* The common case without a call for each value. */
-static void add_floats(uint64_t *sum, const uint8_t *values, uint32_t first, uint32_t n) {
+/* Adds values to the accumulation register in order; floats without a call for each. */
+static void accumulate(const dp_math *math, unsigned dtype, uint64_t *sum, const uint8_t *values, size_t n) {
+    if (dtype != DP_F32) {
+        for (size_t i = 0; i < n; i++)
+            math->binary[DP_MATH_ADD][dtype](sum, sum, values + i * dp_dtype_bits(dtype) / 8, 1);
+        return;
+    }
     float total, value;
     memcpy(&total, sum, sizeof total);
-    for (uint32_t i = first; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         memcpy(&value, values + i * sizeof value, sizeof value);
         total += value;
     }
     memcpy(sum, &total, sizeof total);
 }
 
+/* Trees of whole repeats in a row (at least one), added up in order in the element type; the first starts the register. */
+static uint64_t sum_of_repeats(const dp_math *math, unsigned dtype, const uint8_t *src, size_t repeats) {
+    uint8_t sums[BATCH * 4];
+    uint64_t sum = 0;
+    unsigned bytes = dp_dtype_bits(dtype) / 8;
+    for (size_t r = 0; r < repeats; r += BATCH) {
+        size_t n = repeats - r < BATCH ? repeats - r : BATCH, first = r == 0;
+        math->reduce[dtype].repeat_sum(sums, src + r * DP_REPEAT_BYTES, n);
+        if (first)
+            memcpy(&sum, sums, bytes);
+        accumulate(math, dtype, &sum, sums + first * bytes, n - first);
+    }
+    return sum;
+}
+
 /* Per-repeat trees, added up in order in the element type: the accumulation register of the chip. */
 static void running_sum(const reduction *red) {
     uint8_t buffer[DP_REPEAT_BYTES] __attribute__((aligned(64))), padded[DP_REPEAT_BYTES] __attribute__((aligned(64)));
-    dp_binary_fn add = red->core->math->binary[DP_MATH_ADD][red->insn->operand[0].dtype];
-    uint64_t sum = 0;
-    uint8_t sums[BATCH * 4];
-    for (uint32_t r = 0; r < red->lanes.repeats;) {
-        uint32_t whole = red->lanes.repeats - (red->lanes.last != red->lanes.per_repeat);
-        uint32_t n = 1;
-        if (red->dense && r < whole) {
-            n = whole - r < BATCH ? whole - r : BATCH;
-            red->fns->repeat_sum(sums, red->src + (size_t)r * DP_REPEAT_BYTES, n);
-        } else {
-            red->fns->tree_sum(sums, padded_run(red, r, 0, buffer, padded), red->lanes.per_repeat);
-        }
-        uint32_t first = r == 0;
-        if (first)
-            memcpy(&sum, sums, red->bytes);
-        if (red->insn->operand[0].dtype == DP_F32)
-            add_floats(&sum, sums, first, n);
+    unsigned dtype = red->insn->operand[0].dtype;
+    uint32_t whole = red->dense && red->lanes.repeats ? red->lanes.repeats - (red->lanes.last != red->lanes.per_repeat) : 0;
+    uint64_t sum = whole ? sum_of_repeats(red->core->math, dtype, red->src, whole) : 0;
+    for (uint32_t r = whole; r < red->lanes.repeats; r++) {
+        uint64_t tree = 0;
+        red->fns->tree_sum(&tree, padded_run(red, r, 0, buffer, padded), red->lanes.per_repeat);
+        if (r == 0)
+            sum = tree;
         else
-            for (uint32_t i = first; i < n; i++)
-                add(&sum, &sum, sums + i * red->bytes, 1);
-        r += n;
+            accumulate(red->core->math, dtype, &sum, (const uint8_t *)&tree, 1);
     }
     if (!red->lanes.repeats)
         return;
@@ -338,6 +348,48 @@ void dp_exec_reduce(dp_core *core, dp_insn *insn) {
         grouped(&red, insn->op == DP_OP_PAIR_REDUCE_SUM);
         break;
     }
+}
+
+/* Operands of a count form whose source is full repeats, or any count for the extremes. */
+static bool is_usual(const dp_core *core, uint32_t code, const dp_local *dst, const dp_local *src, const dp_local *work,
+                     uint32_t n) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code), bytes = dp_dtype_bits(dtype) / 8;
+    if (!is_running(op) || (dtype != DP_F32 && dtype != DP_F16) || dp_code_src(code) != dtype || !n)
+        return false;
+    uint64_t size = (uint64_t)n * bytes, repeats = (size + DP_REPEAT_BYTES - 1) / DP_REPEAT_BYTES;
+    uint64_t room = (repeats * 2 * bytes + DP_BLOCK_BYTES - 1) / DP_BLOCK_BYTES * DP_BLOCK_BYTES; /* see work_bytes */
+    if (op == DP_OP_REDUCE_SUM) {
+        if (size % DP_REPEAT_BYTES)
+            return false;
+        room = 0;
+    }
+    return dp_in_ub(core, dst, bytes, bytes) && dp_in_ub(core, src, size, DP_BLOCK_BYTES) &&
+           dp_in_ub(core, work, room, DP_BLOCK_BYTES);
+}
+
+void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *src, const dp_local *work, uint32_t n, dp_loc loc) {
+    dp_core *core = dp_quiet_core();
+    if (DP_UNLIKELY(!core || !is_usual(core, code, dst, src, work, n))) {
+        dp_count_issue(code, (const dp_local *const[]){dst, src, work}, 3, 0, n, loc);
+        return;
+    }
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    const dp_reduce_fns *fns = &core->math->reduce[dtype];
+    uint64_t value = 0;
+    uint32_t index = 0;
+    dp_count_done(core);
+    if (op == DP_OP_REDUCE_SUM) {
+        value = sum_of_repeats(core->math, dtype, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
+        core->acc_value = value;
+    } else {
+        (op == DP_OP_REDUCE_MAX ? fns->max : fns->min)(&value, &index, src->addr, n);
+        core->reduce_value[0] = value;
+        core->reduce_value[1] = index;
+    }
+    if (dtype == DP_F32)
+        memcpy(dst->addr, &value, 4);
+    else
+        memcpy(dst->addr, &value, 2);
 }
 
 void dp_visit_reduce(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

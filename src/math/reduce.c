@@ -128,58 +128,72 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
         put_##type(out_value, 0, total);                                                                               \
     }
 
-/* Greatest or least value first, then the first place where it is found (a NaN counts as beyond everything). */
-#define DP_EXTREME(name, type, T, combine)                                                                             \
+/*
+ * Greatest or least value first, then the first place where it is found (a NaN counts as beyond everything). best() of one
+ * instruction passes NaNs over, so they are looked for beside it; zeros of both signs are equal to it.
+ */
+#define DP_EXTREME(name, type, T, best)                                                                                \
     static void name##_##type(void *out_value, uint32_t *out_index, const void *a, size_t n) {                         \
         if (n == 0)                                                                                                    \
             return;                                                                                                    \
-        float lane[DP_LANES], best;                                                                                    \
+        float value = float_##type(a, 0);                                                                              \
         size_t i = DP_LANES;                                                                                           \
         if (n >= DP_LANES) {                                                                                           \
-            vf v[4];                                                                                                   \
+            vf v[4], x[4];                                                                                             \
             v[0] = v[1] = v[2] = v[3] = vf_load_##type(a, 0);                                                          \
-            for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES)                                                           \
-                for (size_t k = 0; k < 4; k++)                                                                         \
-                    v[k] = combine(v[k], vf_load_##type(a, i + k * DP_LANES));                                         \
-            for (; i + DP_LANES <= n; i += DP_LANES)                                                                   \
-                v[0] = combine(v[0], vf_load_##type(a, i));                                                            \
-            v[1] = combine(v[1], vf_load_##type(a, n - DP_LANES));                                                     \
-            vf_store_f32(lane, 0, combine(combine(v[0], v[1]), combine(v[2], v[3])));                                  \
-            best = lane[0];                                                                                            \
-            for (size_t k = 1; k < DP_LANES; k++)                                                                      \
-                best = scalar_##combine(best, lane[k]);                                                                \
+            vm nan = vf_is_nan(v[0]), more = nan;                                                                      \
+            for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES) {                                                         \
+                for (size_t k = 0; k < 4; k++) {                                                                       \
+                    x[k] = vf_load_##type(a, i + k * DP_LANES);                                                        \
+                    v[k] = best(x[k], v[k]);                                                                           \
+                }                                                                                                      \
+                nan = vm_or(nan, vf_unordered(x[0], x[1]));                                                            \
+                more = vm_or(more, vf_unordered(x[2], x[3]));                                                          \
+            }                                                                                                          \
+            for (; i < n; i += DP_LANES) { /* the last vector may count lanes twice */                                 \
+                x[0] = vf_load_##type(a, i + DP_LANES <= n ? i : n - DP_LANES);                                        \
+                v[0] = best(x[0], v[0]);                                                                               \
+                nan = vm_or(nan, vf_is_nan(x[0]));                                                                     \
+            }                                                                                                          \
+            v[0] = best(best(v[0], v[1]), best(v[2], v[3]));                                                           \
+            for (size_t left = DP_LANES; left > 1; left /= 2)                                                          \
+                v[0] = best(vf_even(v[0], v[0]), vf_odd(v[0], v[0]));                                                  \
+            float lane[DP_LANES];                                                                                      \
+            vf_store_f32(lane, 0, v[0]);                                                                               \
+            value = vm_bits(vm_or(nan, more)) ? __builtin_nanf("") : lane[0];                                          \
         } else {                                                                                                       \
-            best = float_##type(a, 0);                                                                                 \
             for (size_t k = 1; k < n; k++)                                                                             \
-                best = scalar_##combine(best, float_##type(a, k));                                                     \
+                value = scalar_##name(value, float_##type(a, k));                                                      \
         }                                                                                                              \
-        if (!out_index && best == best && best != 0.0f) { /* zeros and NaNs come in several bit patterns */            \
-            put_##type(out_value, 0, best);                                                                            \
+        if (!out_index && value == value && value != 0.0f) { /* zeros and NaNs come in several bit patterns */         \
+            put_##type(out_value, 0, value);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
-        size_t at = find_##type(a, n, best);                                                                           \
+        size_t at = find_##type(a, n, value);                                                                          \
         memmove(out_value, (const T *)a + at, sizeof(T));                                                              \
         if (out_index)                                                                                                 \
             *out_index = (uint32_t)at;                                                                                 \
     }
-DP_INLINE float scalar_first_max(float a, float b) { return b > a || (b != b && a == a) ? b : a; }
-DP_INLINE float scalar_first_min(float a, float b) { return b < a || (b != b && a == a) ? b : a; }
+DP_INLINE float scalar_max(float a, float b) { return b > a || (b != b && a == a) ? b : a; }
+DP_INLINE float scalar_min(float a, float b) { return b < a || (b != b && a == a) ? b : a; }
 
 #define DP_FIND(type)                                                                                                  \
-    DP_INLINE uint32_t found_##type(const void *a, size_t i, vf wanted, bool nan) {                                    \
+    DP_INLINE vm found_##type(const void *a, size_t i, vf wanted, bool nan) {                                          \
         vf x = vf_load_##type(a, i);                                                                                   \
-        return vm_bits(nan ? vf_is_nan(x) : vf_eq(x, wanted));                                                         \
+        return nan ? vf_is_nan(x) : vf_eq(x, wanted);                                                                  \
     }                                                                                                                  \
-    static size_t find_##type(const void *a, size_t n, float wanted) {                                                 \
+    /* Place of the first `wanted`, which is there. */                                                                 \
+    DP_INLINE size_t find_in_##type(const void *a, size_t n, float wanted, bool nan) {                                 \
         vf w = vf_set(wanted);                                                                                         \
-        bool nan = wanted != wanted;                                                                                   \
         size_t i = 0;                                                                                                  \
-        for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES)                                                               \
-            if (found_##type(a, i, w, nan) | found_##type(a, i + DP_LANES, w, nan) |                                   \
-                found_##type(a, i + 2 * DP_LANES, w, nan) | found_##type(a, i + 3 * DP_LANES, w, nan))                 \
+        for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES) {                                                             \
+            vm early = vm_or(found_##type(a, i, w, nan), found_##type(a, i + DP_LANES, w, nan));                       \
+            vm late = vm_or(found_##type(a, i + 2 * DP_LANES, w, nan), found_##type(a, i + 3 * DP_LANES, w, nan));     \
+            if (vm_bits(vm_or(early, late)))                                                                           \
                 break;                                                                                                 \
+        }                                                                                                              \
         for (; i + DP_LANES <= n; i += DP_LANES) {                                                                     \
-            uint32_t found = found_##type(a, i, w, nan);                                                               \
+            uint32_t found = vm_bits(found_##type(a, i, w, nan));                                                      \
             if (found)                                                                                                 \
                 return i + (size_t)__builtin_ctz(found);                                                               \
         }                                                                                                              \
@@ -189,12 +203,15 @@ DP_INLINE float scalar_first_min(float a, float b) { return b < a || (b != b && 
                 break;                                                                                                 \
         }                                                                                                              \
         return i;                                                                                                      \
+    }                                                                                                                  \
+    static size_t find_##type(const void *a, size_t n, float wanted) {                                                 \
+        return wanted != wanted ? find_in_##type(a, n, wanted, true) : find_in_##type(a, n, wanted, false);            \
     }
 
 #define DP_FLOAT_REDUCE(type, T, block, repeat)                                                                        \
     DP_FIND(type)                                                                                                      \
-    DP_EXTREME(max, type, T, first_max)                                                                                \
-    DP_EXTREME(min, type, T, first_min)                                                                                \
+    DP_EXTREME(max, type, T, vf_greatest)                                                                                \
+    DP_EXTREME(min, type, T, vf_least)                                                                                \
     DP_GROUP_REDUCE(block_sum, type, block, sum, vf_round_##type)                                                      \
     DP_GROUP_REDUCE(block_max, type, block, first_max, vf_round_##type)                                                \
     DP_GROUP_REDUCE(block_min, type, block, first_min, vf_round_##type)                                                \

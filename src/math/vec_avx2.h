@@ -127,6 +127,7 @@ DP_INLINE vm vf_le(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
 DP_INLINE vm vf_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
 DP_INLINE vm vf_ne(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ); }
 DP_INLINE vm vf_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
+DP_INLINE vm vf_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
 DP_INLINE vm vi_lt(vi a, vi b) { return (vm)_mm256_cmpgt_epi32((__m256i)b, (__m256i)a); }
 DP_INLINE vm vi_gt(vi a, vi b) { return (vm)_mm256_cmpgt_epi32((__m256i)a, (__m256i)b); }
 DP_INLINE vm vi_eq(vi a, vi b) { return (vm)_mm256_cmpeq_epi32((__m256i)a, (__m256i)b); }

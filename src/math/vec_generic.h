@@ -113,6 +113,7 @@ DP_INLINE vm vf_le(vf a, vf b) { return a <= b; }
 DP_INLINE vm vf_ge(vf a, vf b) { return a >= b; }
 DP_INLINE vm vf_ne(vf a, vf b) { return a != b; }
 DP_INLINE vm vf_is_nan(vf a) { return a != a; }
+DP_INLINE vm vf_unordered(vf a, vf b) { return (a != a) | (b != b); } /* one of them is a NaN */
 DP_INLINE vm vi_lt(vi a, vi b) { return a < b; }
 DP_INLINE vm vi_gt(vi a, vi b) { return a > b; }
 DP_INLINE vm vi_eq(vi a, vi b) { return a == b; }
