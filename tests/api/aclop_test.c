@@ -174,6 +174,25 @@ TEST(faults_of_a_call) {
     fails(bad, "AddN", "f32[1]=1;f32[2]=1 2", "", "f32[1]=1", "x", "");
     fails(bad, "AddN", "f32[1]=1;i32[1]=1", "", "f32[1]=1", "tensor 1", "i32");
     fails(bad, "ConcatD", "f32[1]=1;-", "concat_dim:i=0", "f32[1]=1", "tensor 1 of the list is missing", "x");
+    fails(bad, "GEMM", "f32[2]=1 2;f32[2,1]=1 2;f32[1]=0;#f32[1]=1;#f32[1]=1", "transpose_a:b=1", "f32[1,1]=0",
+          "transpose_a", "a has 1");
+    fails(refused, "GEMM", "i8[1,1]=1;i8[1,1]=1;i32[1,1]=1;#i32[1]=1;#i32[1]=1", "", "i32[1,1]=0", "beta 1", "8-bit");
+    fails(refused, "MatMul", "f32[1,1,1,1]=1;f32[1,1,1,1]=1;f32[1]=1", "", "f32[1,1,1,1]=0", "bias", "4");
+    fails(bad, "Conv2D", "f32[1,1,1]=1;f32[1,1,1]=1", "strides:I=1;pads:I=0 0", "f32[1,1,1]=0", "x has 3", "4");
+    fails(bad, "Conv2D", "f32[1,1,1,1]=1;f32[1,1,1,1]=1", "strides:I=1 1;pads:I=0 0", "f32[1,1,1,1]=0", "pads has 2",
+          "4");
+    fails(refused, "Conv2D", "f32[1,1,1,1]=1;f32[1,1,1,1]=1", "strides:I=2 1 1 1;pads:I=0 0 0 0", "f32[1,1,1,1]=0",
+          "strides", "batch");
+    fails(bad, "Conv2D", "f32[1,1,1,1]=1;f32[1,1,1,1]=1", "strides:I=1 1;pads:I=0 0 0 0;data_format:s=CHW",
+          "f32[1,1,1,1]=0", "data_format", "CHW");
+    fails(bad, "MaxPoolV3", "f32[1,1,1,1]=1", "ksize:I=1 1;strides:I=1 1;padding_mode:s=HALF", "f32[1,1,1,1]=0",
+          "padding_mode", "HALF");
+    fails(bad, "MaxPoolV3", "f32[1,1,2,2]=1 2 3 4", "ksize:I=2 2;strides:I=0 1", "f32[1,1,1,1]=0", "strides", "0");
+    fails(bad, "ResizeBilinearV2", "f32[1,1,1,1]=1;#i32[1]=1", "", "f32[1,1,1,1]=0", "size has 1", "2");
+    fails(bad, "ResizeBilinearV2", "f32[1,1,1,1]=1;#i32[2]=1 1", "align_corners:b=1;half_pixel_centers:b=1",
+          "f32[1,1,1,1]=0", "align_corners", "both");
+    fails(refused, "ResizeArea", "f32[1,1,1,1]=1;#i32[2]=1 1", "align_corners:b=1", "f32[1,1,1,1]=0", "align_corners",
+          "1");
     fails(bad, "Range", "f32[1]=0;f32[1]=4;f32[1]=-1", "", "f32[1]=1", "delta", "-1");
 }
 

@@ -7,7 +7,8 @@
  * with align), of linear at least 0; cubic is the kernel with A = -3/4, its positions outside are those of the border;
  *   aa: all elements nearer than the kernel's radius * max(r, 1), weighted by the kernel stretched by max(r, 1) (A =
  * -1/2) and divided by the sum of the weights. A scale that is not positive, or 1 though the sizes differ (PyTorch's
- * adapter passes that for "none"), is not given.
+ * adapter passes that for "none"), is not given. linear_origin and cubic_origin are around o r; area: the mean over
+ * [o r, (o + 1) r).
  */
 #include "ops/resize/resize.h"
 
@@ -16,7 +17,7 @@
 
 #include "base/memory.h"
 
-typedef enum kind { NEAREST, EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } kind;
+typedef enum kind { NEAREST, EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA, LINEAR_ORIGIN, CUBIC_ORIGIN, AREA } kind;
 
 typedef struct detail {
     kind kind;
@@ -26,7 +27,7 @@ typedef struct detail {
 
 typedef struct rule {
     kind kind;
-    bool align, scaled;
+    bool align, origin, scaled; /* align, origin: position 0 is element 0 */
     int64_t in, out;
     double ratio;
 } rule;
@@ -48,7 +49,11 @@ static int64_t clamp(int64_t i, int64_t low, int64_t high) {
 }
 
 static rule rule_of(kind k, bool align, double scale, int64_t in, int64_t out) {
-    rule r = {k, align, scale > 0 && scale != 1, in, out, 0};
+    rule r = {k, align, align, scale > 0 && scale != 1, in, out, 0};
+    if (k == LINEAR_ORIGIN || k == CUBIC_ORIGIN) {
+        r.kind = k == LINEAR_ORIGIN ? LINEAR : CUBIC;
+        r.origin = true;
+    }
     if (align)
         r.ratio = out > 1 ? (double)(in - 1) / (double)(out - 1) : 0;
     else
@@ -62,6 +67,7 @@ static int64_t taps_of(const rule *r) {
     int64_t taps = r->kind == NEAREST || r->kind == EXACT ? 1
                    : r->kind == LINEAR                    ? 2
                    : r->kind == CUBIC                     ? 4
+                   : r->kind == AREA                      ? (int64_t)ceil(r->ratio) + 1
                                                           : (int64_t)ceil((r->kind == LINEAR_AA ? 2 : 4) * stretch) + 2;
     return taps < r->in ? taps : r->in;
 }
@@ -76,6 +82,17 @@ static int64_t nearest_of(const rule *r, int64_t o) {
     return clamp(at, 0, r->in - 1);
 }
 
+/* Position o is the mean over [o r, (o + 1) r), elements at its ends with the part that lies in it. */
+static int64_t weigh_area(const rule *r, int64_t o, int64_t taps, double *weights) {
+    double begin = (double)(o * r->in) / (double)r->out, end = (double)((o + 1) * r->in) / (double)r->out;
+    int64_t first = clamp((int64_t)floor(begin), 0, r->in - taps);
+    for (int64_t k = 0; k < taps; k++) {
+        double low = fmax(begin, (double)(first + k)), high = fmin(end, (double)(first + k + 1));
+        weights[k] = high > low ? (high - low) / (end - begin) : 0;
+    }
+    return first;
+}
+
 /* Weights of position o for elements [first, first + taps), and the first. `weights` has taps entries. */
 static int64_t weigh(const rule *r, int64_t o, int64_t taps, double *weights) {
     for (int64_t k = 0; k < taps; k++)
@@ -85,7 +102,7 @@ static int64_t weigh(const rule *r, int64_t o, int64_t taps, double *weights) {
         return nearest_of(r, o);
     }
     if (r->kind == LINEAR || r->kind == CUBIC) {
-        double at = r->align ? (double)o * r->ratio : ((double)o + 0.5) * r->ratio - 0.5;
+        double at = r->origin ? (double)o * r->ratio : ((double)o + 0.5) * r->ratio - 0.5;
         if (r->kind == LINEAR && at < 0)
             at = 0;
         int64_t base = (int64_t)floor(at), before = r->kind == LINEAR ? 0 : 1, count = r->kind == LINEAR ? 2 : 4;
@@ -97,6 +114,8 @@ static int64_t weigh(const rule *r, int64_t o, int64_t taps, double *weights) {
         }
         return first;
     }
+    if (r->kind == AREA)
+        return weigh_area(r, o, taps, weights);
     double stretch = r->ratio > 1 ? r->ratio : 1, radius = (r->kind == LINEAR_AA ? 1 : 2) * stretch;
     double centre = r->ratio * ((double)o + 0.5), sum = 0;
     int64_t begin = clamp((int64_t)(centre - radius + 0.5), 0, r->in - 1);
@@ -192,7 +211,8 @@ static bool make_axis(const detail *d, bool align, double scale, int64_t in, int
 }
 
 static dp_status make_plan(const dp_operator_call *call, dp_resize *head, lists tables[DP_SPACE], dp_plan **out_plan) {
-    static const char *const names[] = {"nearest", "nearest", "linear", "cubic", "linear aa", "cubic aa"};
+    static const char *const names[] = {"nearest",  "nearest", "linear", "cubic", "linear aa",
+                                        "cubic aa", "linear",  "cubic",  "area"};
     size_t numbers = 0;
     for (int d = 0; d < DP_SPACE; d++) {
         dp_resize_axis *axis = &head->axis[d];
@@ -320,3 +340,6 @@ EXPORT(linear3d, LINEAR, 3)
 EXPORT(cubic2d, CUBIC, 2)
 EXPORT(linear2d_aa, LINEAR_AA, 2)
 EXPORT(cubic2d_aa, CUBIC_AA, 2)
+EXPORT_ONE(linear2d_origin, LINEAR_ORIGIN, 2, false)
+EXPORT_ONE(cubic2d_origin, CUBIC_ORIGIN, 2, false)
+EXPORT_ONE(area2d, AREA, 2, false)

@@ -1,0 +1,328 @@
+/*
+ * window.c - convolution, pooling and resizing of images in the layout that the tensor's format names, or, for ND, a
+ * text: channels second (NCHW, NCDHW), last (NHWC, NDHWC), or kernels with their spatial dims first (HWCN, DHWCN).
+ * Lists of strides and the like have a number for every dim, those of batch and channels 1, or one for each dim of
+ * space. conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y          group:
+ * groups, misspelt max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
+ *     padding: CALCULATED (pads), VALID (none), SAME
+ *   resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
+ */
+#include <string.h>
+
+#include "ops/typed/adapt.h"
+#include "ops/window.h"
+
+extern const dp_function dp_conv_conv, dp_pool_max2d, dp_pool_average2d, dp_resize_nearest2d, dp_resize_exact2d,
+    dp_resize_linear2d, dp_resize_cubic2d, dp_resize_linear2d_origin, dp_resize_cubic2d_origin, dp_resize_area2d;
+
+enum { NCHW = 0, NHWC = 1, HWCN = 16, NDHWC = 27, NCDHW = 30 }; /* of dp_tensor.format */
+
+typedef enum layout { SECOND, LAST, KERNEL } layout;
+
+static dp_status layout_of(const dp_arg *arg, const dp_arg *text, layout *out) {
+    const dp_tensor *t = arg->as.tensor;
+    *out = SECOND;
+    if (t->format == NCHW || t->format == NCDHW)
+        return DP_OK;
+    if (t->format == NHWC || t->format == NDHWC || t->format == HWCN) {
+        *out = t->format == HWCN ? KERNEL : LAST;
+        return DP_OK;
+    }
+    static const struct {
+        const char *text;
+        layout how;
+    } names[] = {{"NCHW", SECOND}, {"NCDHW", SECOND}, {"NHWC", LAST},
+                 {"NDHWC", LAST},  {"HWCN", KERNEL},  {"DHWCN", KERNEL}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i].text, text->as.text) == 0) {
+            *out = names[i].how;
+            return DP_OK;
+        }
+    }
+    return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.24s\", but must be NCHW, NHWC, HWCN, NCDHW, NDHWC or DHWCN", text->name,
+                   text->as.text);
+}
+
+/* Which dim is batch (or output channels), channels, and the first of space. */
+static void places(layout how, int rank, int *batch, int *channels, int *space) {
+    *batch = how == KERNEL ? rank - 1 : 0;
+    *channels = how == SECOND ? 1 : how == LAST ? rank - 1 : rank - 2;
+    *space = how == SECOND ? 2 : how == LAST ? 1 : 0;
+}
+
+/* The view with batch, channels and space in this order. */
+static void turn(dp_adapted *a, dp_arg *arg, layout how) {
+    const dp_tensor *t = arg->as.tensor;
+    dp_tensor *view = dp_adapt_view(a, arg);
+    int from[DP_TENSOR_DIMS];
+    places(how, t->rank, &from[0], &from[1], &from[2]);
+    for (int d = 3; d < t->rank; d++)
+        from[d] = from[2] + d - 2;
+    for (int d = 0; d < t->rank; d++) {
+        view->dims[d] = t->dims[from[d]];
+        view->strides[d] = t->strides[from[d]];
+    }
+    view->format = NCHW;
+}
+
+static dp_status check_rank(const dp_arg *arg, int rank) {
+    return arg->as.tensor->rank == rank ? DP_OK
+                                        : dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have %d", arg->name,
+                                                  arg->as.tensor->rank, rank);
+}
+
+/* The numbers of the dims of space, `space` of them. */
+static dp_status pick(const dp_arg *list, layout how, int space, int64_t *out) {
+    int64_t count = list->count;
+    const int64_t *n = list->as.integers;
+    int batch, channels, first = 0;
+    if (count == space + 2) {
+        places(how, space + 2, &batch, &channels, &first);
+        if (n[batch] != 1 || n[channels] != 1)
+            return dp_fail(DP_ERR_UNSUPPORTED, "%s is %lld for the batch and %lld for the channels, but must be 1",
+                           list->name, (long long)n[batch], (long long)n[channels]);
+    } else if (count != space && count != 1)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld numbers, but must have %d, one per dimension, or %d", list->name,
+                       (long long)count, space + 2, space);
+    for (int i = 0; i < space; i++) {
+        out[i] = n[count == 1 ? 0 : first + i];
+        if (out[i] < 1 || out[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s is %lld in a dimension of space, but must be 1 to %d", list->name,
+                           (long long)out[i], DP_WINDOW_LIMIT);
+    }
+    return DP_OK;
+}
+
+typedef enum padding { GIVEN, NONE, SAME_UPPER, SAME_LOWER } padding;
+
+static dp_status padding_of(const dp_arg *text, padding *out) {
+    static const struct {
+        const char *text;
+        padding how;
+    } names[] = {{"NOTSET", GIVEN},         {"CALCULATED", GIVEN}, {"", GIVEN},
+                 {"VALID", NONE},           {"SAME", SAME_UPPER},  {"SAME_UPPER", SAME_UPPER},
+                 {"SAME_LOWER", SAME_LOWER}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i].text, text->as.text) == 0) {
+            *out = names[i].how;
+            return DP_OK;
+        }
+    }
+    return dp_fail(DP_ERR_ARGUMENT,
+                   "%s is \"%.24s\", but must be CALCULATED, NOTSET, VALID, SAME, SAME_UPPER or SAME_LOWER", text->name,
+                   text->as.text);
+}
+
+/* Windows along the dims of space of x, which has batch and channels first. */
+typedef struct windows {
+    int space;
+    int64_t kernel[DP_SPACE], stride[DP_SPACE], dilation[DP_SPACE], pads[2 * DP_SPACE], count[DP_SPACE];
+} windows;
+
+static dp_status find_windows(windows *w, const dp_tensor *x, padding how, const dp_arg *pads, bool ceil) {
+    if (how == GIVEN && pads->count != 2 * w->space)
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "%s has %lld numbers, but must have %d: before and after each dimension of space", pads->name,
+                       (long long)pads->count, 2 * w->space);
+    for (int i = 0; i < w->space; i++) {
+        dp_axis axis = {
+            .size = x->dims[2 + i], .kernel = w->kernel[i], .stride = w->stride[i], .dilation = w->dilation[i]};
+        int64_t reach = (axis.kernel - 1) * axis.dilation + 1;
+        if (how == GIVEN) {
+            axis.pad = pads->as.integers[2 * i];
+            axis.pad_end = pads->as.integers[2 * i + 1];
+        } else if (how != NONE) {
+            int64_t missing = ((axis.size + axis.stride - 1) / axis.stride - 1) * axis.stride + reach - axis.size;
+            missing = missing < 0 ? 0 : missing;
+            axis.pad = how == SAME_UPPER ? missing / 2 : missing - missing / 2;
+            axis.pad_end = missing - axis.pad;
+        }
+        if (axis.pad < 0 || axis.pad > DP_WINDOW_LIMIT || axis.pad_end < 0 || axis.pad_end > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s is %lld and %lld in a dimension of space, but must be 0 to %d",
+                           pads->name, (long long)axis.pad, (long long)axis.pad_end, DP_WINDOW_LIMIT);
+        w->pads[2 * i] = axis.pad;
+        w->pads[2 * i + 1] = axis.pad_end;
+        w->count[i] = dp_axis_windows(&axis, ceil);
+    }
+    return DP_OK;
+}
+
+/* Asks the output to have these sizes in its own layout. */
+static dp_status check_output(const dp_operator_call *call, layout how, int space, int64_t batch, int64_t channels,
+                              const int64_t *sizes) {
+    int64_t dims[DP_TENSOR_DIMS];
+    int at_batch, at_channels, at_space;
+    places(how, space + 2, &at_batch, &at_channels, &at_space);
+    dims[at_batch] = batch;
+    dims[at_channels] = channels;
+    memcpy(dims + at_space, sizes, (size_t)space * sizeof *sizes);
+    return dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, space + 2, "that of the windows");
+}
+
+static dp_status conv(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in, *text = &in[9];
+    int rank = in[0].as.tensor->rank;
+    layout of_x, of_filter, of_y;
+    padding how;
+    windows w = {.space = rank - 2};
+    if (rank != 4 && rank != 5)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 4 or 5", in[0].name, rank);
+    dp_status status = check_rank(&in[1], rank);
+    if (status == DP_OK)
+        status = layout_of(&in[0], text, &of_x);
+    if (status == DP_OK)
+        status = layout_of(&in[1], text, &of_filter);
+    if (status == DP_OK)
+        status = layout_of(&call->out[0], text, &of_y);
+    if (status == DP_OK)
+        status = pick(&in[3], of_x, w.space, w.stride);
+    if (status == DP_OK)
+        status = pick(&in[5], of_x, w.space, w.dilation);
+    if (status == DP_OK)
+        status = padding_of(&in[8], &how);
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    turn(&a, &a.in[0], of_x);
+    turn(&a, &a.in[1], of_filter);
+    const dp_tensor *x = a.in[0].as.tensor, *filter = a.in[1].as.tensor;
+    for (int i = 0; i < w.space; i++) {
+        w.kernel[i] = filter->dims[2 + i];
+        if (w.kernel[i] < 1 || w.kernel[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s has a dimension of space of %lld, but it must be 1 to %d", in[1].name,
+                           (long long)w.kernel[i], DP_WINDOW_LIMIT);
+    }
+    status = find_windows(&w, x, how, &in[4], false);
+    if (status == DP_OK)
+        status = check_output(call, of_y, w.space, x->dims[0], filter->dims[0], w.count);
+    if (status != DP_OK)
+        return status;
+    turn(&a, &a.out[0], of_y);
+    a.in[3] = dp_adapt_list(&a, in[3].name, w.stride, w.space);
+    a.in[4] = dp_adapt_list(&a, in[4].name, w.pads, 2 * w.space);
+    a.in[5] = dp_adapt_list(&a, in[5].name, w.dilation, w.space);
+    a.in[6] = dp_adapt_integer("transposed", 0);
+    a.in[7] = dp_adapt_absent("output padding");
+    a.in[8] = in[7].kind == DP_ARG_ABSENT ? in[6] : in[7];
+    a.in[9] = dp_adapt_integer("precision", 0);
+    return dp_adapt_end(&a, &dp_conv_conv, 10, out_plan);
+}
+
+static dp_status pool(const dp_operator_call *call, bool average, dp_plan **out_plan) {
+    const dp_arg *in = call->in;
+    layout of_x, of_y;
+    padding how;
+    windows w = {.space = 2, .dilation = {1, 1, 1}};
+    bool ceil = dp_arg_integer(&in[7], 0) != 0;
+    dp_status status = check_rank(&in[0], 4);
+    if (status == DP_OK)
+        status = layout_of(&in[0], &in[5], &of_x);
+    if (status == DP_OK)
+        status = layout_of(&call->out[0], &in[5], &of_y);
+    if (status == DP_OK)
+        status = padding_of(&in[3], &how);
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    turn(&a, &a.in[0], of_x);
+    const dp_tensor *x = a.in[0].as.tensor;
+    if (dp_arg_integer(&in[6], 0)) {
+        how = NONE;
+        for (int i = 0; i < 2; i++)
+            w.kernel[i] = w.stride[i] = x->dims[2 + i] > 0 ? x->dims[2 + i] : 1;
+    } else {
+        status = pick(&in[1], of_x, 2, w.kernel);
+        if (status == DP_OK)
+            status = pick(&in[2], of_x, 2, w.stride);
+    }
+    if (status == DP_OK)
+        status = find_windows(&w, x, how, &in[4], ceil);
+    if (status == DP_OK)
+        status = check_output(call, of_y, 2, x->dims[0], x->dims[1], w.count);
+    if (status != DP_OK)
+        return status;
+    turn(&a, &a.out[0], of_y);
+    a.in[1] = dp_adapt_list(&a, in[1].name, w.kernel, 2);
+    a.in[2] = dp_adapt_list(&a, in[2].name, w.stride, 2);
+    a.in[3] = dp_adapt_list(&a, in[4].name, w.pads, 4);
+    if (average) {
+        a.in[4] = in[7];
+        a.in[5] = dp_adapt_integer("exclusive", dp_arg_integer(&in[8], 1) == 0);
+        a.in[6] = dp_adapt_integer("divisor", 0);
+        return dp_adapt_end(&a, &dp_pool_average2d, 7, out_plan);
+    }
+    a.in[4] = dp_adapt_absent("dilation");
+    a.in[5] = in[7];
+    return dp_adapt_end(&a, &dp_pool_max2d, 6, out_plan);
+}
+
+static dp_status max_pool(const dp_operator_call *call, dp_plan **out_plan) {
+    return pool(call, false, out_plan);
+}
+static dp_status average_pool(const dp_operator_call *call, dp_plan **out_plan) {
+    return pool(call, true, out_plan);
+}
+
+/* Where positions begin: at the corners' centres, at the centres of pixels, or at the first pixel (NULL: not offered).
+ */
+static dp_status resize(const dp_operator_call *call, const dp_function *corners, const dp_function *centres,
+                        const dp_function *origin, dp_plan **out_plan) {
+    static const dp_arg last = {.name = "data_format", .kind = DP_ARG_TEXT, .as.text = "NHWC"};
+    const dp_arg *in = call->in;
+    bool align = dp_arg_integer(&in[2], 0) != 0, half = dp_arg_integer(&in[3], 0) != 0;
+    const dp_function *to = align ? corners : half ? centres : origin;
+    layout of_x, of_y;
+    if (align && half)
+        return dp_fail(DP_ERR_ARGUMENT, "%s and %s are both set, but at most one may be", in[2].name, in[3].name);
+    if (!to)
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s is %d, which Doppel does not do for %s", in[align ? 2 : 3].name, align,
+                       call->op->name);
+    dp_status status = check_rank(&in[0], 4);
+    if (status == DP_OK && in[1].count != 2)
+        status = dp_fail(DP_ERR_ARGUMENT, "%s has %lld numbers, but must have 2: height and width", in[1].name,
+                         (long long)in[1].count);
+    if (status == DP_OK)
+        status = layout_of(&in[0], &last, &of_x);
+    if (status == DP_OK)
+        status = layout_of(&call->out[0], &last, &of_y);
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    turn(&a, &a.in[0], of_x);
+    const dp_tensor *x = a.in[0].as.tensor;
+    status = check_output(call, of_y, 2, x->dims[0], x->dims[1], in[1].as.integers);
+    if (status != DP_OK)
+        return status;
+    turn(&a, &a.out[0], of_y);
+    a.in[2] = dp_adapt_integer(in[2].name, align);
+    for (int i = 3; i < 6; i++)
+        a.in[i] = dp_adapt_absent("scale");
+    return dp_adapt_end(&a, to, 6, out_plan);
+}
+
+static dp_status resize_nearest(const dp_operator_call *call, dp_plan **out_plan) {
+    return resize(call, NULL, &dp_resize_exact2d, &dp_resize_nearest2d, out_plan);
+}
+static dp_status resize_linear(const dp_operator_call *call, dp_plan **out_plan) {
+    return resize(call, &dp_resize_linear2d, &dp_resize_linear2d, &dp_resize_linear2d_origin, out_plan);
+}
+static dp_status resize_cubic(const dp_operator_call *call, dp_plan **out_plan) {
+    return resize(call, &dp_resize_cubic2d, &dp_resize_cubic2d, &dp_resize_cubic2d_origin, out_plan);
+}
+static dp_status resize_area(const dp_operator_call *call, dp_plan **out_plan) {
+    return resize(call, NULL, &dp_resize_area2d, &dp_resize_area2d, out_plan);
+}
+
+#define EXPORT(function, optional_in_bits)                                                                             \
+    extern const dp_function dp_typed_##function;                                                                      \
+    const dp_function dp_typed_##function = {#function, function, NULL, optional_in_bits, 0};
+EXPORT(conv, 1u << 2 | 1u << 7)
+EXPORT(max_pool, 0)
+EXPORT(average_pool, 0)
+EXPORT(resize_nearest, 0)
+EXPORT(resize_linear, 0)
+EXPORT(resize_cubic, 0)
+EXPORT(resize_area, 0)
