@@ -204,7 +204,8 @@ static void maxima_hand_nan_on(void **state) {
         assert_true(get_element(&y, 1) == -6 && get_element(&y, 3) == -6);
     }
     assert_true(get_element(&at, 0) == 5 && get_element(&at, 1) == 6 && get_element(&at, 3) == 6);
-    uint64_t size = 1; /* ggml's input buffer is too short for what it pads: a workspace behind it would be overwritten */
+    uint64_t size =
+        1; /* ggml's input buffer is too short for what it pads: a workspace behind it would be overwritten */
     aclOpExecutor *executor;
     assert_int_equal(find_caller("MaxPool")->prepare(max, &size, &executor), 0);
     assert_true(size == 0);
@@ -225,6 +226,92 @@ static void maxima_hand_nan_on(void **state) {
     free_tensor(&x);
     free_tensor(&y);
     free_tensor(&at);
+}
+
+/* Gradients spread what pooling collected; the way back by indices. */
+static void run_pooling_gradient(const pooling *p, int form, aclDataType type) {
+    const bool average = form < 2; /* average, adaptive average, indices, adaptive indices, unpool */
+    tensor x = image(type, p->space, p->batched, p->batch, p->channels, p->in, any_layout()),
+           gx = image(type, p->space, p->batched, p->batch, p->channels, p->in, any_layout()),
+           g = image(type, p->space, p->batched, p->batch, p->channels, p->out, any_layout()),
+           at = image(ACL_INT64, p->space, p->batched, p->batch, p->channels, p->out, any_layout());
+    fill(&x);
+    fill(&g);
+    int first = 3 - p->space;
+    uint64_t n = (uint64_t)p->space;
+    aclIntArray *kernel = aclCreateIntArray(p->kernel + first, n), *stride = aclCreateIntArray(p->stride + first, n),
+                *pad = aclCreateIntArray(p->pad + first, n), *size = aclCreateIntArray(p->in + first, n);
+    int64_t plane = p->in[0] * p->in[1] * p->in[2], out = p->out[0] * p->out[1] * p->out[2];
+    double *want = calloc((size_t)x.count, sizeof *want);
+    for (int64_t i = 0; i < g.count; i++) {
+        int64_t place[3] = {i % out / (p->out[1] * p->out[2]), i % out / p->out[2] % p->out[1], i % p->out[2]};
+        int64_t list[3][80], length = 1, index = (i * 7919) % plane;
+        int count[3];
+        for (int d = 0; d < 3; d++)
+            length *= window(p, d, place[d], list[d], &count[d]);
+        double by = p->divisor ? (double)p->divisor : (double)length;
+        for (int a = 0; a < count[0] && average; a++)
+            for (int b = 0; b < count[1]; b++)
+                for (int c = 0; c < count[2]; c++)
+                    want[i / out * plane + (list[0][a] * p->in[1] + list[1][b]) * p->in[2] + list[2][c]] +=
+                        get_element(&g, i) / by;
+        set_element(&at, i, (double)index);
+        if (!average)
+            want[i / out * plane + index] = get_element(&g, i) + (form == 4 ? 0 : want[i / out * plane + index]);
+    }
+    caller_value plain[] = {T(g),          T(x), P(kernel), P(stride), P(pad), I(p->ceil), I(p->with_padding),
+                            I(p->divisor), I(0), T(gx)};
+    caller_value deep[] = {T(g),          T(x), P(kernel), P(stride), P(pad), I(p->ceil), I(p->with_padding),
+                           I(p->divisor), T(gx)};
+    caller_value adaptive[] = {T(g), T(x), T(gx)};
+    caller_value indexed[] = {T(g), T(x), T(at), P(kernel), P(stride), P(pad), P(stride), I(0), T(gx)};
+    caller_value adaptive_indexed[] = {T(g), T(x), T(at), T(gx)}, unpool[] = {T(g), T(at), P(size), T(gx)},
+                 deep_unpool[] = {T(g), T(at), P(size), P(stride), P(pad), T(gx)};
+    bool flat = p->space == 2;
+    const char *names[5][2] = {{"AvgPool2dBackward", "AvgPool3dBackward"},
+                               {"AdaptiveAvgPool2dBackward", "AdaptiveAvgPool3dBackward"},
+                               {"MaxPool2dWithIndicesBackward", "MaxPool3dWithArgmaxBackward"},
+                               {"AdaptiveMaxPool2dBackward", "AdaptiveMaxPool3dBackward"},
+                               {"MaxUnpool2d", "MaxUnpool3d"}};
+    caller_value *values[] = {flat ? plain : deep, adaptive, indexed, adaptive_indexed, flat ? unpool : deep_unpool};
+    const char *name = names[form][!flat];
+    if (call_op(name, values[form]))
+        fail_msg("%s: %s", name, sentence());
+    for (int64_t i = 0; i < gx.count; i++)
+        check_near(name, &gx, i, want[i], 32);
+    assert_true(untouched_outside(&gx));
+    if (!average) { /* a stream of its own: it fails */
+        set_element(&at, 0, (double)plane);
+        const caller *op = find_caller(name);
+        aclrtStream stream;
+        uint64_t bytes = 0;
+        aclOpExecutor *executor;
+        assert_int_equal(aclrtCreateStream(&stream), 0);
+        assert_int_equal(op->prepare(values[form], &bytes, &executor), 0);
+        assert_int_equal(op->run(NULL, bytes, executor, stream), 0);
+        assert_int_not_equal(aclrtSynchronizeStream(stream), 0);
+        assert_non_null(strstr(sentence(), "an index is"));
+        assert_int_equal(aclrtDestroyStream(stream), 0);
+    }
+    free(want);
+    aclIntArray *lists[] = {kernel, stride, pad, size};
+    for (int i = 0; i < 4; i++)
+        aclDestroyIntArray(lists[i]);
+    tensor *all[] = {&x, &gx, &g, &at};
+    for (int i = 0; i < 4; i++)
+        free_tensor(all[i]);
+}
+
+static void pooling_gradients(void **state) {
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        int form = round % 5;
+        pooling p = random_pooling(2 + round / 5 % 2, form == 1, false);
+        if (form == 4) /* each element once */
+            for (int d = 3 - p.space; d < 3; d++)
+                p.in[d] = p.in[d] < p.out[d] ? p.out[d] : p.in[d];
+        run_pooling_gradient(&p, form, floats[round / 10 % 3]);
+    }
 }
 
 /* ---- resampling ---- */
@@ -400,6 +487,126 @@ static void resampling_says_what_is_wrong(void **state) {
         free_tensor(all[i]);
 }
 
+/* ---- sampling by a grid ---- */
+
+static double reflect(double x, double low, double high) {
+    if (high <= low)
+        return 0;
+    while (x < low || x > high)
+        x = x < low ? 2 * low - x : 2 * high - x;
+    return x;
+}
+
+/* The place that padding turns x into; zeros: itself. */
+static double padded(double x, int64_t size, int padding, bool align) {
+    double last = (double)(size - 1);
+    if (padding == 2)
+        x = align ? reflect(x, 0, last) : reflect(x, -0.5, last + 0.5);
+    return padding == 0 ? x : x < 0 ? 0 : x > last ? last : x;
+}
+
+/* Weights of all elements along an axis, for the coordinate g; out of the image: nothing. */
+static void weigh_place(double g, int64_t size, int interpolation, int padding, bool align, double *weights) {
+    double x = align ? (g + 1) / 2 * (double)(size - 1) : ((g + 1) * (double)size - 1) / 2;
+    for (int64_t i = 0; i < size; i++)
+        weights[i] = 0;
+    if (interpolation != 2)
+        x = padded(x, size, padding, align);
+    for (int64_t k = (int64_t)floor(x) - 1; k <= (int64_t)floor(x) + 2; k++) {
+        double w =
+            interpolation == 1 ? k == (int64_t)rint(x) : kernel_of(interpolation ? CUBIC : LINEAR, x - (double)k);
+        int64_t at = interpolation == 2 ? (int64_t)rint(padded((double)k, size, padding, align)) : k;
+        if (at >= 0 && at < size)
+            weights[at] += w;
+    }
+}
+
+static void grid_sampling(void **state) {
+    (void)state;
+    for (int round = 0; round < 90; round++) {
+        int space = 2 + round % 2, interpolation = (int)between(0, space == 2 ? 2 : 1), padding = round / 2 % 3;
+        bool align = random_bits() & 1;
+        int64_t in[3] = {1, between(1, 7), between(1, 8)}, out[3] = {1, between(1, 4), between(1, 9)};
+        if (space == 3) {
+            in[0] = between(1, 4);
+            out[0] = between(1, 3);
+        }
+        aclDataType type = floats[round / 6 % 3];
+        int64_t grid_dims[5] = {2};
+        memcpy(grid_dims + 1, out + 3 - space, (size_t)space * sizeof *out);
+        grid_dims[1 + space] = space;
+        tensor x = image(type, space, true, 2, 3, in, any_layout()),
+               y = image(type, space, true, 2, 3, out, any_layout()),
+               grid = make_tensor(type, space + 2, grid_dims, any_layout());
+        fill(&x);
+        for (int64_t i = 0; i < grid.count; i++) /* no place near a half, where nearest would be a matter of rounding */
+            set_element(&grid, i, random_between(-1.6, 1.6));
+        caller_value values[] = {T(x), T(grid), I(interpolation), I(padding), I(align), T(y)};
+        const char *name = space == 2 ? "GridSampler2D" : "GridSampler3D";
+        if (call_op(name, values))
+            fail_msg("%s: %s", name, sentence());
+        int64_t ni = in[0] * in[1] * in[2], no = out[0] * out[1] * out[2];
+        for (int64_t i = 0; i < y.count; i++) {
+            double w[3][8] = {{1}, {1}, {1}}, want = 0;
+            bool tie = false;
+            for (int d = 3 - space; d < 3; d++) {
+                double g = get_element(&grid, ((i / no / 3) * no + i % no) * space + (2 - d));
+                double at = align ? (g + 1) / 2 * (double)(in[d] - 1) : ((g + 1) * (double)in[d] - 1) / 2;
+                tie = tie || (interpolation == 1 && fabs(fabs(at - floor(at)) - 0.5) < 1e-4);
+                weigh_place(g, in[d], interpolation, padding, align, w[d]);
+            }
+            for (int64_t e = 0; e < ni; e++)
+                want += w[0][e / (in[1] * in[2])] * w[1][e / in[2] % in[1]] * w[2][e % in[2]] *
+                        get_element(&x, i / no * ni + e);
+            if (!tie)
+                check_near(name, &y, i, want, 16);
+        }
+        assert_true(untouched_outside(&y));
+        set_element(&grid, 0, NAN);
+        assert_int_equal(call_op(name, values), 0);
+        values[2].integer = space == 2 ? 3 : 2;
+        assert_int_equal(call_op(name, values), ACLNN_ERR_PARAM_INVALID);
+        assert_non_null(strstr(sentence(), "interpolation_mode is"));
+        free_tensor(&x);
+        free_tensor(&y);
+        free_tensor(&grid);
+    }
+}
+
+static void affine_grids(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int space = 2 + form % 2;
+        bool align = form / 2;
+        int64_t size[] = {2, 5, 3, 4, 6}, theta_dims[] = {2, space, space + 1}, grid_dims[5] = {2};
+        memcpy(grid_dims + 1, size + 2, (size_t)space * sizeof *size);
+        grid_dims[1 + space] = space;
+        tensor theta = make_tensor(ACL_FLOAT, 3, theta_dims, STRIDED),
+               grid = make_tensor(ACL_FLOAT, space + 2, grid_dims, any_layout());
+        fill(&theta);
+        aclIntArray *list = aclCreateIntArray(size, (uint64_t)(2 + space));
+        caller_value values[] = {T(theta), P(list), I(align), T(grid)};
+        if (call_op("AffineGrid", values))
+            fail_msg("%s", sentence());
+        for (int64_t i = 0; i < grid.count; i++) {
+            int64_t k = i % space, rest = i / space;
+            double want = 0, place[4] = {0};
+            for (int d = space - 1; d >= 0; d--) { /* x is the last dim and the first coordinate */
+                double n = (double)size[2 + d], at = (double)(rest % size[2 + d]);
+                place[space - 1 - d] = align ? 2 * at / (n - 1) - 1 : (2 * at + 1) / n - 1;
+                rest /= size[2 + d];
+            }
+            place[space] = 1;
+            for (int c = 0; c <= space; c++)
+                want += get_element(&theta, (rest * space + k) * (space + 1) + c) * place[c];
+            check_near("AffineGrid", &grid, i, want, 8);
+        }
+        aclDestroyIntArray(list);
+        free_tensor(&theta);
+        free_tensor(&grid);
+    }
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -416,8 +623,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pooling_of_all_kinds),
         cmocka_unit_test(maxima_hand_nan_on),
+        cmocka_unit_test(pooling_gradients),
         cmocka_unit_test(resampling_of_all_kinds),
         cmocka_unit_test(resampling_says_what_is_wrong),
+        cmocka_unit_test(grid_sampling),
+        cmocka_unit_test(affine_grids),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -452,6 +452,29 @@ static void gathers_and_fills(void **state) {
     free_tensor(&index);
 }
 
+static void channel_shuffle(void **state) {
+    (void)state;
+    int64_t dims[] = {2, 12, 3, 5};
+    for (int rank = 3; rank <= 4; rank++) {
+        tensor x = make_tensor(ACL_INT16, rank, dims, STRIDED), y = make_tensor(ACL_INT16, rank, dims, TRANSPOSED);
+        for (int64_t i = 0; i < x.count; i++)
+            set_element(&x, i, (double)i);
+        caller_value values[] = {T(x), I(3), T(y)};
+        if (call_op("ChannelShuffle", values))
+            fail_msg("%s", sentence());
+        int64_t space = rank == 3 ? 3 : 15;
+        for (int64_t i = 0; i < y.count; i++) {
+            int64_t c = i / space % 12, from = c % 3 * 4 + c / 3;
+            assert_true(get_element(&y, i) == (double)(i + (from - c) * space));
+        }
+        values[1].integer = 5;
+        assert_int_equal(call_op("ChannelShuffle", values), ACLNN_ERR_PARAM_INVALID);
+        assert_non_null(strstr(sentence(), "groups is 5"));
+        free_tensor(&x);
+        free_tensor(&y);
+    }
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -466,10 +489,10 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permutations),      cmocka_unit_test(slices),    cmocka_unit_test(repeats),
-        cmocka_unit_test(flips_and_rolls),   cmocka_unit_test(pads),      cmocka_unit_test(joins_and_splits),
-        cmocka_unit_test(triangles),         cmocka_unit_test(sequences), cmocka_unit_test(chosen_by_index),
-        cmocka_unit_test(gathers_and_fills),
+        cmocka_unit_test(channel_shuffle),  cmocka_unit_test(permutations),      cmocka_unit_test(slices),
+        cmocka_unit_test(repeats),          cmocka_unit_test(flips_and_rolls),   cmocka_unit_test(pads),
+        cmocka_unit_test(joins_and_splits), cmocka_unit_test(triangles),         cmocka_unit_test(sequences),
+        cmocka_unit_test(chosen_by_index),  cmocka_unit_test(gathers_and_fills),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -319,6 +319,9 @@ static dp_status check_types(const dp_operator_call *call, const arguments *a) {
         if (status != DP_OK)
             return status;
     }
+    dp_status status = dp_places_expect(a->y);
+    if (status != DP_OK)
+        return status;
     int64_t math = dp_arg_integer(a->math, 0);
     if (math < 0 || math > 3)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 to 3", a->math->name, (long long)math);

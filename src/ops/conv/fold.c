@@ -185,6 +185,8 @@ static dp_status prepare_unfold(const dp_operator_call *call, dp_plan **out_plan
     const dp_arg *in = call->in;
     folding f = {.back = false};
     dp_status status = dp_element_expect(&in[0], call->op->elements);
+    if (status == DP_OK)
+        status = dp_places_expect(&call->out[0]);
     if (status == DP_OK && call->out[0].as.tensor->element != in[0].as.tensor->element)
         return dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s: %s", call->out[0].name,
                        dp_element_name(call->out[0].as.tensor->element), in[0].name,
@@ -205,6 +207,8 @@ static dp_status prepare_fold(const dp_operator_call *call, dp_plan **out_plan) 
     dp_status status = dp_element_expect(&in[0], call->op->elements);
     if (status == DP_OK)
         status = dp_element_expect(out, call->op->elements);
+    if (status == DP_OK)
+        status = dp_places_expect(out);
     if (status == DP_OK)
         status = dp_image_of(out, 2, true, &f.image);
     if (status == DP_OK)

@@ -475,6 +475,37 @@ static dp_status split(const dp_operator_call *call, dp_plan **out_plan) {
     return status;
 }
 
+/* channel_shuffle(self, groups) -> out: channel i of group j becomes channel i * groups + j; channels are dimension 1
+ */
+static dp_status channel_shuffle(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = &call->in[0], *out = &call->out[0];
+    const dp_tensor *self = in->as.tensor;
+    int64_t groups = dp_arg_integer(&call->in[1], 1);
+    if (self->rank < 3 || self->rank >= DP_TENSOR_DIMS)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 3 to %d", in->name, self->rank,
+                       DP_TENSOR_DIMS - 1);
+    if (groups < 1 || self->dims[1] % groups)
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be at least 1 and divide the channels, %lld",
+                       call->in[1].name, (long long)groups, (long long)self->dims[1]);
+    dp_status status = check_pair(call, in, out);
+    if (status == DP_OK)
+        status = dp_shape_expect(out->as.tensor, out->name, self->dims, self->rank, "the input");
+    if (status == DP_OK)
+        status = begin(call, 1, out_plan);
+    if (status != DP_OK)
+        return status;
+    const int64_t *from = self->strides, *to = out->as.tensor->strides, inside = self->dims[1] / groups;
+    int64_t dims[DP_TENSOR_DIMS] = {self->dims[0], inside, groups};
+    int64_t to_strides[DP_TENSOR_DIMS] = {to[0], to[1] * groups, to[1]};
+    int64_t from_strides[DP_TENSOR_DIMS] = {from[0], from[1], from[1] * inside};
+    size_t rest = (size_t)(self->rank - 2) * sizeof *dims;
+    memcpy(dims + 3, self->dims + 2, rest);
+    memcpy(to_strides + 3, to + 2, rest);
+    memcpy(from_strides + 3, from + 2, rest);
+    dp_pieces_add(*out_plan, dims, self->rank + 1, out, to_strides, 0, in, from_strides, 0);
+    return DP_OK;
+}
+
 #define EXPORT(function, optional_in_bits)                                                                             \
     extern const dp_function dp_move_##function;                                                                       \
     const dp_function dp_move_##function = {#function, function, NULL, optional_in_bits, 0};
@@ -490,3 +521,4 @@ EXPORT(pad_replicate, 0)
 EXPORT(cat, 0)
 EXPORT(stack, 0)
 EXPORT(split, 0)
+EXPORT(channel_shuffle, 0)

@@ -66,6 +66,9 @@ dp_status dp_norm_check_types(const dp_operator_call *call) {
     for (int i = 0; i < call->n_out && status == DP_OK; i++)
         if (call->out[i].kind == DP_ARG_TENSOR)
             status = dp_element_expect(&call->out[i], call->op->elements);
+    for (int i = 0; i < call->n_out && status == DP_OK; i++)
+        if (call->out[i].kind == DP_ARG_TENSOR)
+            status = dp_places_expect(&call->out[i]);
     return status;
 }
 

@@ -18,7 +18,7 @@ typedef struct detail {
     bool adaptive;
 } detail;
 
-static void reach_window(const dp_axis *axis, bool with_padding, dp_pool_reach *out) {
+void dp_pool_reach_windows(const dp_axis *axis, bool with_padding, dp_pool_reach *out) {
     for (int64_t o = 0; o < axis->windows; o++) {
         int64_t begin = o * axis->stride - axis->pad, end = begin + (axis->kernel - 1) * axis->dilation + 1;
         int64_t skipped = begin < 0 ? (-begin + axis->dilation - 1) / axis->dilation : 0;
@@ -29,7 +29,7 @@ static void reach_window(const dp_axis *axis, bool with_padding, dp_pool_reach *
     }
 }
 
-static void reach_adaptive(int64_t size, int64_t windows, dp_pool_reach *out) {
+void dp_pool_reach_adaptive(int64_t size, int64_t windows, dp_pool_reach *out) {
     for (int64_t o = 0; o < windows; o++) {
         int64_t first = o * size / windows, last = ((o + 1) * size + windows - 1) / windows;
         out[o] = (dp_pool_reach){first, last - first, last - first};
@@ -68,9 +68,9 @@ static dp_status make_plan(const dp_operator_call *call, const dp_pool *head, co
     p->reach_at[2] = p->reach_at[1] + (size_t)y->size[1];
     for (int a = 0; a < DP_SPACE; a++) {
         if (d->adaptive)
-            reach_adaptive(p->x.size[a], y->size[a], p->reaches + p->reach_at[a]);
+            dp_pool_reach_adaptive(p->x.size[a], y->size[a], p->reaches + p->reach_at[a]);
         else
-            reach_window(&axes[a], with_padding, p->reaches + p->reach_at[a]);
+            dp_pool_reach_windows(&axes[a], with_padding, p->reaches + p->reach_at[a]);
         p->dilation[a] = d->adaptive ? 1 : axes[a].dilation;
     }
     if (!d->adaptive)
@@ -87,6 +87,8 @@ static dp_status take_images(const dp_operator_call *call, dp_pool *p) {
     dp_status status = dp_element_expect(&call->in[0], call->op->elements);
     if (status == DP_OK)
         status = dp_element_expect(&call->out[0], call->op->elements);
+    for (int i = 0; i < call->n_out && status == DP_OK; i++)
+        status = dp_places_expect(&call->out[i]);
     if (status == DP_OK)
         status = dp_image_of(&call->in[0], d->space, true, &p->x);
     if (status == DP_OK)
@@ -125,23 +127,21 @@ static dp_status prepare_adaptive(const dp_operator_call *call, dp_plan **out_pl
     return status == DP_OK ? make_plan(call, &p, NULL, false, out_plan) : status;
 }
 
-/* Kernel, stride (the kernel when absent or empty), padding and dilation; `ceil` rounds the number of positions up. */
-static dp_status take_axes(const dp_operator_call *call, const dp_arg *dilation, bool ceil, const dp_pool *p,
-                           dp_axis axes[DP_SPACE]) {
-    const int space = ((const detail *)call->op->function->detail)->space;
-    const dp_arg *kernel = &call->in[1], *stride = &call->in[2];
+dp_status dp_pool_axes(const dp_operator_call *call, const dp_arg *window, const dp_arg *dilation, bool ceil, int space,
+                       const dp_image *image, dp_axis axes[DP_SPACE]) {
+    const dp_arg *kernel = &window[0], *stride = &window[1], *padding = &window[2];
     int64_t kernels[DP_SPACE], strides[DP_SPACE], dilations[DP_SPACE] = {1, 1, 1};
     dp_status status = dp_window_list(kernel, space, 1, 0, 1, kernels);
     memcpy(strides, kernels, sizeof strides);
     if (status == DP_OK && stride->kind == DP_ARG_INT_LIST && stride->count)
         status = dp_window_list(stride, space, 1, 0, 1, strides);
     if (status == DP_OK)
-        status = dp_window_padding(&call->in[3], space, axes);
+        status = dp_window_padding(padding, space, axes);
     if (status == DP_OK && dilation)
         status = dp_window_list(dilation, space, 1, 1, 1, dilations);
     for (int d = 0; d < DP_SPACE && status == DP_OK; d++) {
         dp_axis *axis = &axes[d];
-        *axis = (dp_axis){.size = p->x.size[d],
+        *axis = (dp_axis){.size = image->size[d],
                           .kernel = kernels[d],
                           .stride = strides[d],
                           .dilation = dilations[d],
@@ -151,13 +151,13 @@ static dp_status take_axes(const dp_operator_call *call, const dp_arg *dilation,
                 pad = axis->pad > axis->pad_end ? axis->pad : axis->pad_end;
         if (pad > reach / 2)
             return dp_fail(DP_ERR_ARGUMENT,
-                           "%s is %lld, but must be at most half of the kernel, which reaches over %lld",
-                           call->in[3].name, (long long)pad, (long long)reach);
+                           "%s is %lld, but must be at most half of the kernel, which reaches over %lld", padding->name,
+                           (long long)pad, (long long)reach);
         axis->windows = dp_axis_windows(axis, ceil);
-        if (axis->windows < 1 && p->x.batch && p->x.channels)
-            return dp_fail(DP_ERR_ARGUMENT, "%s reaches over %lld elements, but %s with its padding has %lld",
-                           kernel->name, (long long)reach, call->in[0].name,
-                           (long long)(axis->size + axis->pad + axis->pad_end));
+        if (axis->windows < 1 && image->batch && image->channels)
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "%s reaches over %lld elements, but the image (%s) with its padding has %lld", kernel->name,
+                           (long long)reach, call->in[0].name, (long long)(axis->size + axis->pad + axis->pad_end));
     }
     return status;
 }
@@ -174,7 +174,8 @@ static dp_status prepare_average(const dp_operator_call *call, dp_plan **out_pla
     dp_axis axes[DP_SPACE] = {{0}};
     dp_status status = take_images(call, &p);
     if (status == DP_OK)
-        status = take_axes(call, NULL, dp_arg_integer(&call->in[4], 0) != 0, &p, axes);
+        status = dp_pool_axes(call, &call->in[1], NULL, dp_arg_integer(&call->in[4], 0) != 0,
+                              ((const detail *)call->op->function->detail)->space, &p.x, axes);
     if (status != DP_OK)
         return status;
     p.divisor = (double)dp_arg_integer(&call->in[6], 0);
@@ -193,7 +194,8 @@ static dp_status prepare_max(const dp_operator_call *call, dp_plan **out_plan) {
         return dp_fail(DP_ERR_UNSUPPORTED, "%s is %lld, but only 0 (padding as given) is offered", call->in[6].name,
                        (long long)automatic);
     if (status == DP_OK)
-        status = take_axes(call, &call->in[4], dp_arg_integer(&call->in[5], 0) != 0, &p, axes);
+        status = dp_pool_axes(call, &call->in[1], &call->in[4], dp_arg_integer(&call->in[5], 0) != 0,
+                              ((const detail *)call->op->function->detail)->space, &p.x, axes);
     return status == DP_OK ? finish(call, &p, axes, false, out_plan) : status;
 }
 

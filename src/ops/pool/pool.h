@@ -29,4 +29,14 @@ typedef struct dp_pool {
 
 dp_status dp_pool_run(dp_plan *plan);
 
+/* The reaches of all positions of an axis; with_padding: an average divides by the padding's elements too. */
+void dp_pool_reach_windows(const dp_axis *axis, bool with_padding, dp_pool_reach *out);
+void dp_pool_reach_adaptive(int64_t size, int64_t windows, dp_pool_reach *out);
+/*
+ * The axes of pooling over `image`. `window` points to the arguments kernel, stride (the kernel when absent or empty)
+ * and padding; dilation may be NULL. `ceil` rounds the number of positions up.
+ */
+dp_status dp_pool_axes(const dp_operator_call *call, const dp_arg *window, const dp_arg *dilation, bool ceil, int space,
+                       const dp_image *image, dp_axis axes[DP_SPACE]);
+
 #endif

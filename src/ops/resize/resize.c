@@ -270,6 +270,8 @@ static dp_status take_images(const dp_operator_call *call, dp_resize *r) {
     if (status == DP_OK)
         status = dp_element_expect(y, call->op->elements);
     if (status == DP_OK)
+        status = dp_places_expect(y);
+    if (status == DP_OK)
         status = dp_image_of(x, d->space, true, &r->x);
     if (status == DP_OK)
         status = dp_image_of(y, d->space, true, &r->y);
