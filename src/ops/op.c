@@ -205,6 +205,8 @@ static dp_status run_plan(void *payload) {
         report_accesses(plan);
     bool observed = DP_UNLIKELY(dp_log_on("ops", DP_LOG_INFO) || dp_profile_on());
     dp_status status = observed ? run_observed(plan) : plan->run(plan);
+    if (DP_UNLIKELY(plan->after != NULL) && status == DP_OK)
+        status = plan->after(plan);
     if (DP_UNLIKELY(plan->found && status == DP_OK))
         report_found(plan);
     return status;

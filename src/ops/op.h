@@ -109,6 +109,7 @@ void dp_found_release(dp_found *found);
 typedef struct dp_plan {
     const dp_operator *op;
     dp_status (*run)(struct dp_plan *plan);
+    dp_status (*after)(struct dp_plan *plan); /* what is to be done when run has succeeded; NULL: nothing */
     bool repeatable;  /* of its executor: it may run more than once */
     bool owns_workspace;
     bool finds_dims;  /* run changes the dims of its output views to those that the data ask for */

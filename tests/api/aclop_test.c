@@ -193,6 +193,7 @@ TEST(faults_of_a_call) {
           "f32[1,1,1,1]=0", "align_corners", "both");
     fails(refused, "ResizeArea", "f32[1,1,1,1]=1;#i32[2]=1 1", "align_corners:b=1", "f32[1,1,1,1]=0", "align_corners",
           "1");
+    fails(refused, "BatchNorm", "f32[1,1]=1;f32[1]=1;f32[1]=1;f32[1]=1;f32[1]=1", "", "f32[1,1]=1", "is_training", "0");
     fails(bad, "Range", "f32[1]=0;f32[1]=4;f32[1]=-1", "", "f32[1]=1", "delta", "-1");
 }
 

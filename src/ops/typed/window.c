@@ -5,7 +5,8 @@
  * space. conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y          group:
  * groups, misspelt max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
  *     padding: CALCULATED (pads), VALID (none), SAME
- *   resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
+ *   batch_norm(x, scale, offset, mean, variance, is_training, epsilon, data_format) -> y, copies of mean and variance:
+ * twice resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
  */
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #include "ops/window.h"
 
 extern const dp_function dp_conv_conv, dp_pool_max2d, dp_pool_average2d, dp_resize_nearest2d, dp_resize_exact2d,
-    dp_resize_linear2d, dp_resize_cubic2d, dp_resize_linear2d_origin, dp_resize_cubic2d_origin, dp_resize_area2d;
+    dp_resize_linear2d, dp_resize_cubic2d, dp_resize_linear2d_origin, dp_resize_cubic2d_origin, dp_resize_area2d,
+    dp_norm_batch;
 
 enum { NCHW = 0, NHWC = 1, HWCN = 16, NDHWC = 27, NCDHW = 30 }; /* of dp_tensor.format */
 
@@ -265,6 +267,78 @@ static dp_status average_pool(const dp_operator_call *call, dp_plan **out_plan) 
     return pool(call, true, out_plan);
 }
 
+/* With given statistics the outputs for them are copies; names are those of the register. */
+static void copy_channels(dp_plan *plan, const char *from, const char *to) {
+    int source = -1;
+    for (int i = 0; i < plan->n_tensors; i++)
+        if (strcmp(plan->tensors[i].name, from) == 0)
+            source = i;
+    for (int i = 0; i < plan->n_tensors && source >= 0; i++)
+        if (strcmp(plan->tensors[i].name, to) == 0)
+            memmove(dp_plan_data(plan, i), dp_plan_data(plan, source),
+                    (size_t)dp_tensor_count(&plan->tensors[i].view) * dp_element_bytes(plan->tensors[i].view.element));
+}
+
+static dp_status copy_statistics(dp_plan *plan) {
+    copy_channels(plan, "mean", "batch_mean");
+    copy_channels(plan, "mean", "reserve_space_1");
+    copy_channels(plan, "variance", "batch_variance");
+    copy_channels(plan, "variance", "reserve_space_2");
+    return DP_OK;
+}
+
+static dp_status check_statistics(const dp_operator_call *call) {
+    for (int k = 1; k < call->n_out; k++) {
+        const dp_arg *out = &call->out[k], *in = &call->in[k % 2 ? 3 : 4];
+        if (out->kind != DP_ARG_TENSOR)
+            continue;
+        dp_status status =
+            dp_shape_expect(out->as.tensor, out->name, in->as.tensor->dims, in->as.tensor->rank, in->name);
+        if (status == DP_OK && out->as.tensor->element != in->as.tensor->element)
+            status =
+                dp_fail(DP_ERR_ARGUMENT, "%s has elements of type %s, but must have those of %s, %s", out->name,
+                        dp_element_name(out->as.tensor->element), in->name, dp_element_name(in->as.tensor->element));
+        if (status != DP_OK)
+            return status;
+    }
+    return DP_OK;
+}
+
+static dp_status batch_norm(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in;
+    const dp_tensor *x = in[0].as.tensor;
+    layout of_x, of_y;
+    if (dp_arg_integer(&in[5], 1))
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s is 1, but Doppel normalises with given mean and variance only: 0",
+                       in[5].name);
+    if (x->rank < 2)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have at least 2", in[0].name, x->rank);
+    dp_status status = layout_of(&in[0], &in[7], &of_x);
+    if (status == DP_OK)
+        status = layout_of(&call->out[0], &in[7], &of_y);
+    if (status == DP_OK && of_x != of_y)
+        status = dp_fail(DP_ERR_ARGUMENT, "%s and %s have different formats", in[0].name, call->out[0].name);
+    if (status == DP_OK)
+        status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, x->dims, x->rank, "the input");
+    if (status == DP_OK)
+        status = check_statistics(call);
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    turn(&a, &a.in[0], of_x);
+    turn(&a, &a.out[0], of_y);
+    a.in[5] = dp_adapt_integer("training", 0);
+    a.in[7] = a.in[6];
+    a.in[6] = dp_adapt_integer("momentum", 0);
+    a.out[1] = a.out[2] = dp_adapt_absent("statistics");
+    a.call.n_out = 3;
+    status = dp_adapt_end(&a, &dp_norm_batch, 8, out_plan);
+    if (status == DP_OK)
+        (*out_plan)->after = copy_statistics;
+    return status;
+}
+
 /* Where positions begin: at the corners' centres, at the centres of pixels, or at the first pixel (NULL: not offered).
  */
 static dp_status resize(const dp_operator_call *call, const dp_function *corners, const dp_function *centres,
@@ -316,10 +390,12 @@ static dp_status resize_area(const dp_operator_call *call, dp_plan **out_plan) {
     return resize(call, NULL, &dp_resize_area2d, &dp_resize_area2d, out_plan);
 }
 
+extern const dp_function dp_typed_batch_norm;
 #define EXPORT(function, optional_in_bits)                                                                             \
     extern const dp_function dp_typed_##function;                                                                      \
     const dp_function dp_typed_##function = {#function, function, NULL, optional_in_bits, 0};
 EXPORT(conv, 1u << 2 | 1u << 7)
+const dp_function dp_typed_batch_norm = {"batch_norm", batch_norm, NULL, 0, 0x1e};
 EXPORT(max_pool, 0)
 EXPORT(average_pool, 0)
 EXPORT(resize_nearest, 0)
