@@ -209,6 +209,10 @@ static double expected(const test_case *t, size_t i, size_t j, double *out_toler
         error += 0x1p-23 * (fabs(r) + fabs(x));
     }
     dp_dtype c = p->c.dtype;
+    if (c == DP_I8) {
+        x = fmin(fmax(x, -128), 127);
+        error += 0.5;
+    }
     error += fabs(x) * (c == DP_F16 ? 0x1p-11 : c == DP_BF16 ? 0x1p-8 : 0x1p-24) + (c == DP_F16 ? 0x1p-24 : 0);
     *out_tolerance = c == DP_I32 ? 0 : error;
     return x;
@@ -226,7 +230,7 @@ static void choose_types(dp_gemm_problem *p, dp_dtype *c) {
         p->a.dtype = chance(50) ? DP_I8 : DP_U8;
         p->b.dtype = DP_I8;
         if (chance(60))
-            *c = DP_I32;
+            *c = chance(30) ? DP_I8 : DP_I32;
     } else {
         p->a.dtype = floats[below(3)];
         p->b.dtype = chance(50) ? DP_I8 : DP_I4;
@@ -259,7 +263,7 @@ static void choose_epilogue(test_case *t) {
         p->beta = chance(50);
     } else {
         p->alpha = chance(50) ? 1 : (float)real() * 2;
-        p->beta = chance(50) ? 0 : chance(50) ? 1 : (float)real();
+        p->beta = chance(50) || p->c.dtype == DP_I8 ? 0 : chance(50) ? 1 : (float)real();
         if (integer && chance(80))
             e->column_scale = t->column_scale = room_of(DP_F32, p->n);
         if (integer) /* keep the numbers in half's range */
@@ -275,7 +279,7 @@ static void choose_epilogue(test_case *t) {
         if (chance(30)) {
             make(&t->residual, floats[below(3)], p->m, p->n, 0);
             e->residual = t->residual.view;
-            if (chance(30))
+            if (chance(30) && p->c.dtype != DP_I8)
                 e->residual = p->c;
         }
     }

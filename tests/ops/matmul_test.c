@@ -506,6 +506,81 @@ static void quantised_weights(void **state) {
     try_weight(ACL_INT8, 3, 16, 0, 0, false, true, true);
 }
 
+/* int8 by int8 through QuantMatmulV3 to V5, with every type of result. */
+static void try_quant(const char *name, aclDataType out_type, int64_t m, int64_t n, int64_t k) {
+    bool turn_a = random_bits() % 2, turn_b = random_bits() % 2, per_row = name[12] != '3' && random_bits() % 2;
+    bool whole_bias = out_type == ACL_INT32 || random_bits() % 2, with_bias = random_bits() % 2;
+    bool with_offset = out_type != ACL_INT32 && random_bits() % 3 == 0, one = random_bits() % 3 == 0;
+    bool in_64 = random_bits() % 3 == 0;
+    int64_t batch = 1 + (int64_t)(random_bits() % 3), one_dim = 1;
+    int64_t da[] = {batch, turn_a ? k : m, turn_a ? m : k},
+            db[] = {random_bits() % 2 ? batch : 1, turn_b ? n : k, turn_b ? k : n}, dout[] = {batch, m, n};
+    tensor a = filled(ACL_INT8, 3, da, any_layout()), b = filled(ACL_INT8, 3, db, any_layout()),
+           out = make_tensor(out_type, 3, dout, any_layout()),
+           scale = make_tensor(in_64 ? ACL_UINT64 : any_float(), 1, one ? &one_dim : &n, CONTIGUOUS),
+           offset = filled(ACL_FLOAT, 1, one ? &one_dim : &n, CONTIGUOUS), rows = filled(ACL_FLOAT, 1, &m, CONTIGUOUS),
+           bias = filled(whole_bias ? ACL_INT32 : any_float(), 1, &n, CONTIGUOUS);
+    float *scales = malloc(((size_t)scale.count + 1) * sizeof *scales);
+    for (int64_t i = 0; i < scale.count; i++) {
+        scales[i] = (float)random_between(-0.01, 0.01);
+        if (in_64) {
+            uint64_t word = 1ull << 46;
+            memcpy(&word, &scales[i], sizeof scales[i]);
+            memcpy((char *)scale.data + 8 * i, &word, sizeof word);
+        } else {
+            set_element(&scale, i, (double)scales[i]);
+            scales[i] = (float)get_element(&scale, i);
+        }
+    }
+    aclTensor *o = with_offset ? offset.handle : NULL, *r = per_row ? rows.handle : NULL,
+              *c = with_bias ? bias.handle : NULL;
+    caller_value v3[] = {T(a), T(b), T(scale), P(o), P(c), I(turn_a), I(turn_b), T(out)};
+    caller_value v4[] = {T(a), T(b), T(scale), P(o), P(r), P(c), I(turn_a), I(turn_b), T(out)};
+    caller_value v5[] = {T(a),    T(b), P(r),      T(scale),  P(NULL), P(NULL), P(o),
+                         P(NULL), P(c), I(turn_a), I(turn_b), I(0),    T(out)};
+    aclnnStatus status = call_op(name, name[12] == '3' ? v3 : name[12] == '4' ? v4 : v5);
+    if (status)
+        fail_msg("%s: %d %s", name, status, sentence());
+    for (int64_t i = 0; i < out.count; i++) {
+        int64_t at = i / (m * n), row = i / n % m, column = i % n, first_a = at * m * k,
+                first_b = (db[0] == 1 ? 0 : at) * k * n;
+        double sum = 0;
+        for (int64_t p = 0; p < k; p++)
+            sum += get_element(&a, first_a + (turn_a ? p * m + row : row * k + p)) *
+                   get_element(&b, first_b + (turn_b ? column * k + p : p * n + column));
+        double added = with_bias ? get_element(&bias, column) : 0;
+        if (whole_bias)
+            sum += added, added = 0;
+        if (out_type != ACL_INT32) {
+            sum = sum * (double)scales[one ? 0 : column] * (per_row ? get_element(&rows, row) : 1) + added;
+            sum += with_offset ? get_element(&offset, one ? 0 : column) : 0;
+        }
+        double got = get_element(&out, i);
+        if (out_type == ACL_INT8) {
+            double want = fmin(fmax(sum, -128), 127);
+            if (!(fabs(got - want) <= 0.5 + 1e-4 * fabs(want)))
+                fail_msg("%s: %g, but must be %g", name, got, want);
+        } else {
+            check_near(name, &out, i, sum, fabs(sum) + 1);
+        }
+    }
+    assert_true(untouched_outside(&out));
+    tensor *all[] = {&a, &b, &out, &scale, &offset, &rows, &bias};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free_tensor(all[i]);
+    free(scales);
+}
+
+static void quantised_products(void **state) {
+    (void)state;
+    static const char *const names[] = {"QuantMatmulV3", "QuantMatmulV4", "QuantMatmulV5"};
+    static const aclDataType types[] = {ACL_FLOAT16, ACL_BF16, ACL_FLOAT, ACL_INT8, ACL_INT32};
+    for (int v = 0; v < 3; v++)
+        for (int t = 0; t < 5; t++)
+            for (int s = 0; s < SIZES; s++)
+                try_quant(names[v], types[t], sizes[s].m, sizes[s].n, sizes[s].k);
+}
+
 static void refused(const char *name, const caller_value *values, aclnnStatus code, const char *words) {
     const caller *op = find_caller(name);
     uint64_t size;
@@ -548,6 +623,16 @@ static void wrong_calls(void **state) {
     refused("WeightQuantBatchMatmulV2",
             (caller_value[]){T(a), T(b), T(scales), P(NULL), P(NULL), P(NULL), P(NULL), I(0), T(y)}, invalid,
             "weight has elements of type f32");
+    tensor whole_out = make_tensor(ACL_INT8, 2, d24, CONTIGUOUS);
+    refused("QuantMatmulV3",
+            (caller_value[]){T(small), T(small2), T(scales), P(NULL), P(NULL), I(0), I(0), T(whole_out)}, invalid,
+            "scale has the shape [2,4], but must be contiguous with 1 or 4 elements");
+    refused("QuantMatmulV3", (caller_value[]){T(small), T(small2), P(NULL), P(NULL), P(NULL), I(0), I(0), T(whole_out)},
+            ACLNN_ERR_PARAM_NULLPTR, "scale is NULL");
+    refused("QuantMatmulV3",
+            (caller_value[]){T(small), T(small2), T(scales), P(NULL), P(NULL), I(0), I(1), T(whole_out)}, invalid,
+            "x2: dimension 1 is 4, but must be 3");
+    free_tensor(&whole_out);
     free_tensor(&scales);
     free_tensor(&y);
     float one = 1;
@@ -583,6 +668,7 @@ int main(void) {
                                        cmocka_unit_test(outer_products),
                                        cmocka_unit_test(prepared_weights),
                                        cmocka_unit_test(quantised_weights),
+                                       cmocka_unit_test(quantised_products),
                                        cmocka_unit_test(weight_sizes),
                                        cmocka_unit_test(wrong_calls)};
     return cmocka_run_group_tests(tests, setup, teardown);

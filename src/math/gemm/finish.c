@@ -88,6 +88,14 @@ static vf load_part_of(const dp_gemm_matrix *m, size_t i, size_t j, size_t n) {
 }
 
 static void store_any(void *p, dp_dtype dtype, size_t n, vf x) {
+    if (dtype == DP_I8) {
+        vi q = vi_from_vf(vf_rint(vf_least(vf_greatest(x, vf_set(-128)), vf_set(127))));
+        if (n == DP_LANES)
+            vi_store_i8(p, 0, q);
+        else
+            vi_store_i8_n(p, 0, n, q);
+        return;
+    }
     if (dtype == DP_F32 && n == DP_LANES)
         vf_store_f32(p, 0, x);
     else if (dtype == DP_F32)

@@ -9,8 +9,8 @@
  *
  * Types: A and B of float, half, bfloat16 in any mixture, summed in float (products of half and bfloat16 are exact in
  * float); int8 or uint8 A with int8 B, summed in int32 (wrapping); float, half or bfloat16 A with int8 or int4 B that
- * has a `quant`: B is then (q + offset) * scale, expanded in the kernels. C is float, half or bfloat16, or int32 for
- * integer A and B.
+ * has a `quant`: B is then (q + offset) * scale, expanded in the kernels. C is float, half or bfloat16; int8, rounded
+ * to nearest even and saturated; or int32 for integer A and B.
  */
 #ifndef DOPPEL_MATH_GEMM_H
 #define DOPPEL_MATH_GEMM_H
@@ -89,7 +89,7 @@ typedef struct dp_gemm_problem {
     size_t n_blocks;
     dp_gemm_matrix a, b, c; /* c.data is written; C must not overlap A or B; its elements must be distinct */
     dp_gemm_matrix source;  /* m x n: what beta scales; data NULL: C itself. A float type, or int32 when C is int32 */
-    float alpha, beta;      /* beta 0: source is not read. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
+    float alpha, beta;      /* beta 0: source is not read. int8 C: beta 0. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
     dp_gemm_quant quant;
     dp_gemm_epilogue epilogue;
 } dp_gemm_problem;

@@ -31,8 +31,8 @@ static dp_status check_types(const dp_gemm_problem *p) {
             "matrix product: A is %s and B is %s%s; expected float types, int8 or uint8 by int8, or a float type "
             "by int8 or int4 with scales",
             type_name(a), type_name(b), quant ? " with scales" : "");
-    if (!is_float(c) && !(integer && c == DP_I32))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is %s; expected float32, float16, bfloat16%s", type_name(c),
+    if (!is_float(c) && c != DP_I8 && !(integer && c == DP_I32))
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is %s; expected float32, float16, bfloat16, int8%s", type_name(c),
                        integer ? " or int32" : "");
     return DP_OK;
 }
@@ -70,6 +70,8 @@ static dp_status check_epilogue(const dp_gemm_problem *p) {
                        type_name(e->bias_dtype), integer ? " or int32" : "");
     if ((unsigned)e->activation >= DP_GEMM_ACTIVATION_COUNT)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: activation %d does not exist", (int)e->activation);
+    if (p->c.dtype == DP_I8 && p->beta != 0)
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is int8, so beta must be 0");
     if (p->source.data && (p->c.dtype == DP_I32 ? p->source.dtype != DP_I32 : !is_float(p->source.dtype)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: the source is %s; expected %s", type_name(p->source.dtype),
                        p->c.dtype == DP_I32 ? "int32, as C" : "a float type");
