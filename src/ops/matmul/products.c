@@ -181,3 +181,63 @@ dp_status dp_products_run(dp_plan *plan, const dp_products *p) {
     dp_free(j.blocks);
     return status;
 }
+
+/* Products of different shapes: the tiles of product i are items [first[i], first[i + 1]) of all. */
+typedef struct mixture {
+    const dp_gemm_plan *plans;
+    const size_t *first;
+    size_t count;
+    _Atomic bool failed;
+} mixture;
+
+static void run_mixture(void *context, size_t begin, size_t end) {
+    mixture *x = context;
+    size_t at = 0;
+    for (size_t i = begin; i < end; i++) {
+        while (i >= x->first[at + 1])
+            at++;
+        const dp_gemm_plan *plan = &x->plans[at];
+        void *scratch = dp_scratch(plan->scratch_bytes);
+        if (!scratch) {
+            atomic_store(&x->failed, true);
+            return;
+        }
+        const size_t tile = i - x->first[at];
+        dp_gemm_tile(plan, tile / plan->tiles_n, tile % plan->tiles_n, scratch);
+    }
+}
+
+static dp_status plan_mixture(const dp_gemm_problem *problems, size_t count, dp_gemm_plan *plans, size_t *first,
+                              size_t *out_work) {
+    const unsigned width = dp_pool_width();
+    *out_work = 0;
+    for (size_t i = 0; i < count; i++)
+        *out_work += multiplications(&problems[i]);
+    first[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        /* one that takes more than half of a worker's part is cut */
+        const bool cut = multiplications(&problems[i]) > *out_work / (2 * width) && *out_work >= WORK_ALONE;
+        dp_status status = dp_gemm_plan_make(&problems[i], cut ? width : 1, &plans[i]);
+        if (status != DP_OK)
+            return status;
+        first[i + 1] = first[i] + plans[i].tiles_m * plans[i].tiles_n;
+    }
+    return DP_OK;
+}
+
+dp_status dp_problems_run(const dp_gemm_problem *problems, size_t count) {
+    dp_gemm_plan *plans = dp_alloc(DP_MEM_RUNTIME, count * sizeof *plans + (count + 1) * sizeof(size_t));
+    if (!plans)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the plans of %zu matrix products", count);
+    size_t *first = (size_t *)(void *)(plans + count), work;
+    mixture x = {.plans = plans, .first = first, .count = count};
+    dp_status status = plan_mixture(problems, count, plans, first, &work);
+    if (status == DP_OK && first[count]) {
+        size_t grain = WORK_ALONE / (work / first[count] + 1);
+        dp_pool_for(first[count], grain ? grain : 1, run_mixture, &x);
+    }
+    dp_free(plans);
+    if (atomic_load(&x.failed))
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a worker's part of a matrix product");
+    return status;
+}

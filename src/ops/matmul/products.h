@@ -38,4 +38,7 @@ void dp_products_set(dp_products *products, int view, const dp_arg *tensor, int6
 dp_status dp_products_end(dp_products *products, const char **out_path);
 dp_status dp_products_run(dp_plan *plan, const dp_products *products);
 
+/* Products of different shapes, complete with their addresses: their tiles are spread over the pool together. */
+dp_status dp_problems_run(const dp_gemm_problem *problems, size_t count);
+
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/half.h"
 #include "ops/matmul/shape.h"
 
 enum { X1, X2, X1_SCALE, X2_SCALE, Y_SCALE, X1_OFFSET, X2_OFFSET, Y_OFFSET, BIAS, TURN_X1, TURN_X2, GROUP_SIZE };
@@ -139,21 +138,6 @@ static dp_status build(const dp_operator_call *call, state *s, const char **out_
     return dp_products_end(p, out_path);
 }
 
-static void scales_to_f32(const dp_tensor *t, const void *data, int64_t count, float *out) {
-    for (int64_t i = 0; i < count; i++) {
-        if (t->element == DP_F32) {
-            out[i] = ((const float *)data)[i];
-        } else if (t->element == DP_F16) {
-            out[i] = dp_f32_from_f16(((const uint16_t *)data)[i]);
-        } else if (t->element == DP_BF16) {
-            out[i] = dp_f32_from_bf16(((const uint16_t *)data)[i]);
-        } else {
-            uint32_t low = (uint32_t)((const uint64_t *)data)[i];
-            memcpy(&out[i], &low, sizeof low);
-        }
-    }
-}
-
 static dp_status run(dp_plan *plan) {
     state *s = dp_plan_state(plan);
     dp_gemm_problem *p = &s->products.problem;
@@ -168,14 +152,14 @@ static dp_status run(dp_plan *plan) {
         const dp_tensor *t = &plan->tensors[s->scale].view;
         const void *data = dp_tensor_data(t);
         if (dp_tensor_count(t) == 1) {
-            scales_to_f32(t, data, 1, &p->alpha);
+            dp_scales_to_f32(t->element, data, 1, &p->alpha);
         } else if (t->element == DP_F32) {
             p->epilogue.column_scale = data;
         } else {
             scales = dp_alloc(DP_MEM_RUNTIME, (size_t)s->columns * sizeof *scales);
             if (!scales)
                 return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for %lld scales", (long long)s->columns);
-            scales_to_f32(t, data, s->columns, scales);
+            dp_scales_to_f32(t->element, data, s->columns, scales);
             p->epilogue.column_scale = scales;
         }
     }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/half.h"
+
 static int64_t swap(int64_t *a, int64_t b) {
     int64_t old = *a;
     *a = b;
@@ -118,4 +120,19 @@ void dp_product_set_result(dp_products *p, int view, const dp_product_shape *s, 
         row = all[--rank];
     memcpy(strides, all, (size_t)rank * sizeof *strides);
     dp_products_set(p, view, arg, row, column, strides);
+}
+
+void dp_scales_to_f32(int element, const void *data, int64_t count, float *out) {
+    for (int64_t i = 0; i < count; i++) {
+        if (element == DP_F32) {
+            out[i] = ((const float *)data)[i];
+        } else if (element == DP_F16) {
+            out[i] = dp_f32_from_f16(((const uint16_t *)data)[i]);
+        } else if (element == DP_BF16) {
+            out[i] = dp_f32_from_bf16(((const uint16_t *)data)[i]);
+        } else {
+            uint32_t low = (uint32_t)((const uint64_t *)data)[i];
+            memcpy(&out[i], &low, sizeof low);
+        }
+    }
 }

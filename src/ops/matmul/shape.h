@@ -37,4 +37,7 @@ void dp_product_set_factor(dp_products *products, int view, const dp_product_sha
 /* Sets view C or SOURCE: a tensor broadcast to the rank of the result; NULL: absent. */
 void dp_product_set_result(dp_products *products, int view, const dp_product_shape *shape, const dp_arg *arg, int rank);
 
+/* Scales of a float type, or of 64 bits that hold a float in their low 32, as floats. */
+void dp_scales_to_f32(int element, const void *data, int64_t count, float *out);
+
 #endif
