@@ -26,6 +26,9 @@ expect 0 "set_env.sh in a plain shell" sh -c "DOPPEL_HOME='$sdk'; . '$sdk/set_en
 if command -v pkg-config >/dev/null; then
     printf '#include "acl/acl.h"\nint main(void) { return aclrtSetDevice(0); }\n' >"$work/pc.c"
     expect 0 "pkg-config" bash -c "eval cc '$work/pc.c' -o '$work/pc' \$(pkg-config --cflags --libs doppel) && '$work/pc'"
+    expect 0 "examples/aclnn_matmul.c" bash -c "eval cc -Wall -Werror '$2/examples/aclnn_matmul.c' -o '$work/matmul' \
+\$(pkg-config --cflags --libs doppel) && '$work/matmul' | tee '$work/matmul.txt'"
+    expect 0 "it names the wrong dimension" grep -q 'mat2: dimension 0 is 1024, but must be 768' "$work/matmul.txt"
 fi
 
 expect 0 "packages" cpack --config "$build/CPackConfig.cmake" -G "TGZ;DEB" -B "$work/packages"
