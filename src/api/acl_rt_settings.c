@@ -2,11 +2,11 @@
 #include <stdatomic.h>
 
 #include "api/api.h"
-#include "base/log.h"
 #include "device/chip.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/stream.h"
+#include "runtime/time_limit.h"
 
 /* One set for the process; INT64_MIN = never set. */
 #define NOT_SET INT64_MIN
@@ -59,30 +59,30 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
     return status ? dp_api_end(&call, status) : get_option(&call, opt, value);
 }
 
-/* There is no watchdog on a simulated device: say so once a call, to whoever listens. */
-static aclError note_limit(dp_api_call *call, unsigned long long limit, const char *unit) {
-    if (dp_log_on("api", DP_LOG_WARN))
-        dp_log("api", DP_LOG_WARN, "%s: a limit of %llu %s has no effect, nothing is interrupted", call->name, limit,
-               unit);
-    return dp_api_end(call, DP_OK);
-}
-
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
     dp_api_call call = DP_API_CALL();
-    return note_limit(&call, timeout, "s");
+    dp_time_limit_set_execute(timeout * (uint64_t)1000000000);
+    return dp_api_end(&call, DP_OK);
 }
+
+/* Chips round up to what their counter can do, and say so; ours counts milliseconds. */
+#define LIMIT_STEP_US 1000u
+#define LIMIT_MAX_US (UINT64_MAX / 1000000u) /* centuries */
 
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout) {
     dp_api_call call = DP_API_CALL();
     if (!actualTimeout)
         return dp_api_null(&call, "actualTimeout", "the address of a uint64_t");
-    *actualTimeout = timeout;
-    return note_limit(&call, timeout, "us");
+    uint64_t limit_us = timeout < LIMIT_MAX_US ? (timeout + LIMIT_STEP_US - 1) / LIMIT_STEP_US * LIMIT_STEP_US : LIMIT_MAX_US;
+    *actualTimeout = limit_us;
+    dp_time_limit_set_execute(limit_us * 1000u);
+    return dp_api_end(&call, DP_OK);
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
     dp_api_call call = DP_API_CALL();
-    return note_limit(&call, timeout, "s");
+    dp_time_limit_set_wait(timeout * (uint64_t)1000000000);
+    return dp_api_end(&call, DP_OK);
 }
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {

@@ -55,6 +55,8 @@ aclError dp_api_code(dp_status status, aclError state_code, aclError timeout_cod
         return ACL_ERROR_INVALID_FILE;
     case DP_ERR_KERNEL:
         return ACL_ERROR_RT_AICORE_EXCEPTION;
+    case DP_ERR_KERNEL_TIMEOUT:
+        return ACL_ERROR_RT_AICORE_TIMEOUT;
     case DP_ERR_INTERNAL:
         break;
     }

@@ -40,6 +40,7 @@ const char *dp_status_name(dp_status status) {
         [DP_ERR_UNSUPPORTED] = "unsupported",
         [DP_ERR_IO] = "input/output error",
         [DP_ERR_KERNEL] = "kernel fault",
+        [DP_ERR_KERNEL_TIMEOUT] = "kernel timeout",
         [DP_ERR_INTERNAL] = "internal error",
     };
     return (unsigned)status < sizeof names / sizeof names[0] && names[status] ? names[status] : "unknown status";

@@ -22,6 +22,7 @@ typedef enum dp_status {
     DP_ERR_UNSUPPORTED, /* Doppel does not do this; the sentence says so */
     DP_ERR_IO,
     DP_ERR_KERNEL,  /* a kernel faulted (bad instruction, out of range, deadlock) */
+    DP_ERR_KERNEL_TIMEOUT, /* a kernel ran longer than it may */
     DP_ERR_INTERNAL /* a bug in Doppel */
 } dp_status;
 

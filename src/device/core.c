@@ -74,14 +74,16 @@ void dp_core_block_begin(dp_core *core) {
     core->issued = 0;
     dp_local_block_begin(core);
     dp_queue_block_begin(core);
-    if (core->observer && core->observer->block_begin)
-        core->observer->block_begin(core);
+    const dp_observer *observer = core->observer;
+    if (observer && observer->block_begin)
+        observer->block_begin(core);
 }
 
 void dp_core_block_end(dp_core *core, bool faulted) {
     core->math->stream_fence(); /* what the block wrote past the caches is there before anybody hears that it ended */
     dp_queue_block_end(core, faulted);
-    if (core->observer && core->observer->block_end)
-        core->observer->block_end(core, faulted);
+    const dp_observer *observer = core->observer;
+    if (observer && observer->block_end)
+        observer->block_end(core, faulted);
     dp_print_block_end(core);
 }

@@ -49,7 +49,7 @@ typedef struct dp_print_text dp_print_text; /* what the running block printed, s
 
 struct dp_core {
     /* hot: read by every instruction */
-    const dp_observer *observer; /* NULL = nobody looks */
+    _Atomic(const dp_observer *) observer; /* NULL = nobody looks; another thread may put one there that stops the block */
     uint64_t mask[2];            /* vector mask register */
     uint8_t counter_mode;        /* mask mode: 0 normal, 1 counter (mask[0] = elements) */
     uint8_t kind;                /* dp_core_kind */

@@ -1,4 +1,5 @@
 /* The door: one table from insn.def, one function every instruction passes. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,7 +86,7 @@ void dp_issue(dp_insn *insn) {
         unknown_op(core, insn);
     if (DP_UNLIKELY(core->kind == DP_CORE_AIC && rows[insn->op].pipe == DP_PIPE_V))
         on_cube_core(core, insn);
-    if (DP_UNLIKELY(core->observer != NULL)) {
+    if (DP_UNLIKELY(atomic_load_explicit(&core->observer, memory_order_relaxed) != NULL)) {
         issue_observed(core, insn);
         return;
     }

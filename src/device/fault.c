@@ -44,11 +44,12 @@ void dp_fault(dp_core *core, const dp_insn *insn, dp_loc loc, const char *format
     va_start(args, format);
     vsnprintf(sentence + used, sizeof sentence - (size_t)used, format, args);
     va_end(args);
-    if (!core->observer || !core->observer->prints_faults)
+    const dp_observer *observer = core->observer;
+    if (!observer || !observer->prints_faults)
         print_report(core, loc, sentence);
     core->fault_loc = loc;
-    if (core->observer && core->observer->fault)
-        core->observer->fault(core, insn, sentence);
+    if (observer && observer->fault)
+        observer->fault(core, insn, sentence);
     core->fault_other = (dp_loc){NULL, 0};
     if (core->host && core->host->fault)
         core->host->fault(core, loc, sentence);

@@ -18,7 +18,8 @@ static bool gm_holds(dp_core *core, const void *addr, size_t extent_bytes) {
     dp_gm_range range;
     if (!dp_gm_find(addr, &range))
         return false;
-    bool exact = core->observer && core->observer->exact_bounds;
+    const dp_observer *observer = core->observer;
+    bool exact = observer && observer->exact_bounds;
     uintptr_t end = (uintptr_t)range.base + (exact ? range.size_bytes : range.padded_bytes);
     cache->begin[cache->next] = (uintptr_t)range.base;
     cache->end[cache->next] = end;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +165,11 @@ static bool wait_for_stream(dp_stream *stream, void *context) {
     device_visit *visit = context;
     if (stream->device_id != visit->device_id || stream == dp_stream_running())
         return true;
-    if (dp_stream_wait(stream, atomic_load(&stream->submitted), visit->deadline_ns) != DP_OK) {
-        visit->status = DP_ERR_TIMEOUT;
+    dp_status status = dp_stream_wait(stream, atomic_load(&stream->submitted), visit->deadline_ns);
+    if (status != DP_OK) {
+        visit->status = status;
+        if (status == DP_ERR_KERNEL_TIMEOUT)
+            snprintf(visit->error, sizeof visit->error, "%s", dp_fail_message());
         return false;
     }
     pthread_mutex_lock(&stream->lock);
@@ -215,6 +219,8 @@ dp_status dp_device_abort(int32_t device_id, int32_t timeout_ms) {
     if (visit.status == DP_ERR_TIMEOUT && !visit.error[0])
         return dp_fail(DP_ERR_TIMEOUT, "a task of device %d was still running after timeout = %d ms", device_id,
                        timeout_ms);
+    if (visit.status == DP_ERR_KERNEL_TIMEOUT)
+        return dp_stream_check_lost();
     dp_stream_for_each(clear_error, &visit);
     return DP_OK;
 }
@@ -257,7 +263,7 @@ dp_status dp_device_reset(int32_t device_id, bool force) {
     dp_report_object(DP_HOST_RESET, (uint32_t)device_id, NULL, NULL);
     if (force)
         dp_device_memory_free_all((uint32_t)device_id);
-    return DP_OK;
+    return dp_stream_check_lost();
 }
 
 dp_status dp_device_is_active(int32_t device_id, bool *out_active) {

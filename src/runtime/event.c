@@ -1,12 +1,15 @@
 #include "runtime/event.h"
 
 #include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "runtime/event_state.h"
 #include "runtime/handle.h"
 #include "runtime/report.h"
 #include "runtime/stream_queue.h"
+#include "runtime/watchdog.h"
 
 /* A wait that sits in a stream's first task. */
 typedef struct waiter {
@@ -119,13 +122,44 @@ typedef struct wait_task {
     record *record;
     dp_event *event; /* one reference; NULL for waits the library inserts */
     waiter node;
+    dp_task *task;
+    bool is_watched;
+    uint64_t limit_ns;
+    dp_watch watch;
 } wait_task;
+
+static bool cancel_wait(dp_task *task);
+
+static uint64_t wait_is_due(dp_watch *watch, uint64_t now_ns) {
+    wait_task *wait = (wait_task *)((char *)watch - offsetof(wait_task, watch));
+    return cancel_wait(wait->task) ? 0 : now_ns + 10000000u; /* it is just ending, or has not quite begun */
+}
+
+/* Nobody else ends the task now. */
+static void give_up_wait(dp_watch *watch) {
+    const wait_task *wait = (wait_task *)((char *)watch - offsetof(wait_task, watch));
+    dp_stream *stream = wait->task->stream;
+    char sentence[160];
+    snprintf(sentence, sizeof sentence, "stream %u waited for an event longer than the %g s that aclrtSetOpWaitTimeout allows",
+             stream->id, (double)wait->limit_ns * 1e-9);
+    dp_stream_fail(stream, DP_ERR_TIMEOUT, sentence);
+    dp_stream_task_done(stream);
+}
+
+static void watch_wait(dp_task *task, wait_task *wait) {
+    wait->limit_ns = wait->event ? dp_watch_wait_limit_ns() : 0;
+    wait->task = task;
+    wait->watch = (dp_watch){.due = wait_is_due, .finish = give_up_wait};
+    if (wait->limit_ns)
+        wait->is_watched = dp_watch_begin(&wait->watch, dp_clock_ns() + wait->limit_ns);
+}
 
 static dp_task_state run_wait(dp_task *task) {
     wait_task *wait = task->payload;
     record *r = wait->record;
     if (atomic_load(&r->done))
         return DP_TASK_DONE;
+    watch_wait(task, wait); /* before anybody can end the task */
     pthread_mutex_t *lock = lock_of(r);
     pthread_mutex_lock(lock);
     bool done = atomic_load(&r->done);
@@ -155,6 +189,8 @@ static bool cancel_wait(dp_task *task) {
 
 static void destroy_wait_task(dp_task *task) {
     wait_task *wait = task->payload;
+    if (wait->is_watched)
+        dp_watch_end(&wait->watch);
     release_record(wait->record);
     if (wait->event) {
         atomic_fetch_sub(&wait->event->waits, 1);
@@ -407,12 +443,15 @@ static dp_status wait_for_record(record *r, uint64_t deadline_ns) {
         if (stream)
             dp_handle_retain(stream->self);
         pthread_mutex_unlock(lock_of(r));
+        dp_status status = DP_OK;
         if (stream && dp_stream_running() != stream)
-            dp_stream_wait_flag(stream, &r->done, deadline_ns);
+            status = dp_stream_wait_flag(stream, &r->done, deadline_ns);
         else if (stream)
             break;
         if (stream)
             dp_stream_release(stream);
+        if (status == DP_ERR_KERNEL_TIMEOUT)
+            return status;
     }
     return atomic_load(&r->done) ? DP_OK : DP_ERR_STATE;
 }
@@ -427,9 +466,9 @@ dp_status dp_event_synchronise(void *handle, int32_t timeout_ms) {
         status = wait_for_record(r, dp_deadline_ns(timeout_ms));
         if (status == DP_ERR_TIMEOUT)
             dp_fail(status, "event %p was not reached after timeout = %d ms", handle, timeout_ms);
-        else if (status != DP_OK)
+        else if (status != DP_OK && status != DP_ERR_KERNEL_TIMEOUT)
             dp_fail(status, "a task cannot wait for an event (%p) that is recorded later in its own stream", handle);
-        else
+        else if (status == DP_OK)
             dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0);
         release_record(r);
     }

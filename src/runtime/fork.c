@@ -13,9 +13,11 @@
 #include "runtime/memory_state.h"
 #include "runtime/profile.h"
 #include "runtime/stream_queue.h"
+#include "runtime/watchdog.h"
 
 /* Locks are taken in the order in which ordinary code nests them. */
 static void prepare(void) {
+    dp_watch_fork_prepare();
     dp_device_fork_prepare();
     dp_callback_fork_prepare();
     dp_vmm_fork_prepare();
@@ -45,6 +47,7 @@ static void parent(void) {
     dp_vmm_fork_done();
     dp_callback_fork_parent();
     dp_device_fork_parent();
+    dp_watch_fork_parent();
 }
 
 static void child(void) {
@@ -61,6 +64,7 @@ static void child(void) {
     dp_vmm_fork_done();
     dp_callback_fork_child();
     dp_device_fork_child();
+    dp_watch_fork_child();
 }
 
 void dp_fork_install(void) {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/launch.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,50 @@ void dp_launch_fail(dp_launch *launch, const char *sentence) {
     atomic_store(&launch->failed, true);
 }
 
+enum { STOP_AGAIN_NS = 10000000, STOP_PATIENCE_NS = 1000000000 };
+
+const char *dp_launch_limit_text(const dp_launch *launch, char text[32]) {
+    if (launch->limit_ns % 1000000000u == 0)
+        snprintf(text, 32, "%llu s", (unsigned long long)(launch->limit_ns / 1000000000u));
+    else
+        snprintf(text, 32, "%g ms", (double)launch->limit_ns * 1e-6);
+    return text;
+}
+
+static void say_overdue(dp_launch *launch, const char *end) {
+    char limit[32], sentence[256];
+    snprintf(sentence, sizeof sentence, "it ran longer than the %s that aclrtSetOpExecuteTimeOut allows%s",
+             dp_launch_limit_text(launch, limit), end);
+    dp_launch_fail(launch, sentence);
+}
+
+/* Asks the blocks to stop, again and again, because new ones may just begin; then gives up on them. */
+static uint64_t launch_is_due(dp_watch *watch, uint64_t now_ns) {
+    dp_launch *launch = (dp_launch *)((char *)watch - offsetof(dp_launch, watch));
+    atomic_store(&launch->overdue, true);
+    atomic_store(&launch->failed, true);
+    dp_seat_stop(launch);
+    if (now_ns - launch->begin_ns < launch->limit_ns + STOP_PATIENCE_NS)
+        return now_ns + STOP_AGAIN_NS;
+    say_overdue(launch, ", and it executes no instruction at which it could be stopped");
+    char sentence[DP_STREAM_ERROR_BYTES + 128];
+    const dp_loc at = launch->info.kernel.launch;
+    pthread_mutex_lock(&launch->lock);
+    snprintf(sentence, sizeof sentence, "%s:%u: %s; the device cannot be used until it ends", at.file ? at.file : "?", at.line,
+             launch->error);
+    pthread_mutex_unlock(&launch->lock);
+    launch->lost = true;
+    dp_stream_lose(sentence);
+    return 0;
+}
+
+static void watch_launch(dp_launch *launch) {
+    launch->limit_ns = dp_watch_execute_limit_ns();
+    launch->watch.due = launch_is_due;
+    if (launch->limit_ns)
+        dp_watch_begin(&launch->watch, launch->begin_ns + launch->limit_ns);
+}
+
 static void destroy_launch(dp_job *job) {
     dp_launch *launch = (dp_launch *)job;
     pthread_mutex_destroy(&launch->lock);
@@ -61,6 +106,11 @@ static void destroy_launch(dp_job *job) {
 /* All units have ended; this thread ended the last one. */
 static void end_launch(dp_launch *launch) {
     dp_stream *stream = launch->stream;
+    if (DP_UNLIKELY(launch->limit_ns)) {
+        dp_watch_end(&launch->watch);
+        if (launch->lost)
+            dp_stream_find();
+    }
     pthread_mutex_lock(&stream->lock);
     atomic_store(&stream->launch, NULL);
     pthread_mutex_unlock(&stream->lock);
@@ -69,7 +119,10 @@ static void end_launch(dp_launch *launch) {
     dp_print_launch_end(&launch->info);
     dp_device_add_busy(launch->info.device_id, dp_clock_ns() - launch->begin_ns);
     if (DP_UNLIKELY(atomic_load(&launch->failed))) {
-        dp_stream_fail(stream, DP_ERR_KERNEL, launch->error);
+        bool overdue = atomic_load(&launch->overdue);
+        if (overdue)
+            say_overdue(launch, ""); /* unless a block said so, with its line */
+        dp_stream_fail(stream, overdue ? DP_ERR_KERNEL_TIMEOUT : DP_ERR_KERNEL, launch->error);
         tell_exception(launch);
     }
 }
@@ -93,6 +146,7 @@ static dp_task_state run_launch(dp_task *task) {
     launch->info.task = task->number;
     if (launch->observer && launch->observer->launch_begin)
         launch->observer->launch_begin(&launch->info);
+    watch_launch(launch);
     atomic_fetch_add(&launch->job.references, 1); /* the task may end while this thread still looks on */
     if (launch->units > 1) {
         unsigned width = dp_pool_width();

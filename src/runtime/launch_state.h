@@ -10,6 +10,7 @@
 #include "device/sync.h"
 #include "runtime/job.h"
 #include "runtime/stream_queue.h"
+#include "runtime/watchdog.h"
 
 typedef struct dp_seat dp_seat;
 
@@ -24,6 +25,10 @@ typedef struct dp_launch {
     uint32_t task_id;
     uint64_t begin_ns;
     dp_launch_sync *sync;
+    dp_watch watch;       /* of the time limit */
+    uint64_t limit_ns;    /* 0: none */
+    bool lost;            /* it did not stop; under the watchdog's lock until the launch has ended */
+    _Atomic bool overdue; /* it is being stopped */
 
     _Alignas(64) _Atomic uint32_t next; /* unit to begin; at or past units: all have begun */
     _Atomic uint32_t remaining;         /* units not ended */
@@ -41,6 +46,8 @@ typedef struct dp_launch {
 
 /* Marks the launch; the first sentence stays. */
 void dp_launch_fail(dp_launch *launch, const char *sentence);
+/* "5 s" or "20 ms": the launch's time limit. Returns text. */
+const char *dp_launch_limit_text(const dp_launch *launch, char text[32]);
 /* Runs units on this thread until none is left to begin and all that were begun here have ended. True if the last unit
  * of all ended here. */
 bool dp_launch_take_part(dp_launch *launch);
@@ -48,6 +55,9 @@ bool dp_launch_take_part(dp_launch *launch);
 enum { DP_KERNEL_STACK_BYTES = 256 << 10 }; /* of one block */
 /* True when the address is where the core's block lands after its stack is full. For signal handlers. */
 bool dp_seat_overflowed(const dp_core *core, const void *address);
+
+/* Lets the next instruction of each of its running blocks be the last. */
+void dp_seat_stop(const dp_launch *launch);
 
 void dp_seat_fork_prepare(void);
 void dp_seat_fork_done(void);

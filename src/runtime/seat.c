@@ -27,7 +27,7 @@ enum {
 struct dp_seat {
     dp_fiber *fiber;
     dp_core *core;
-    dp_launch *launch;
+    _Atomic(dp_launch *) launch; /* written by the seat's thread */
     const dp_wait *wait;                 /* while parked */
     bool has_unit;                       /* between block begin and block end */
     bool deadlocked;                     /* what park() returns, negated */
@@ -417,6 +417,42 @@ bool dp_launch_take_part(dp_launch *launch) {
     if (launch->units > 1)
         dp_pool_withdraw(&launch->job);
     return p.ended_last;
+}
+
+static bool stop_here(dp_core *core, dp_insn *insn) {
+    dp_seat *seat = core->host_state;
+    dp_launch *launch = seat->launch;
+    char limit[32];
+    if (!atomic_load(&launch->overdue)) { /* meant for the launch that this core ran before */
+        const dp_observer *current = dp_observer_current();
+        atomic_store(&core->observer, current);
+        return !current || !current->before || current->before(core, insn);
+    }
+    dp_fault(core, insn, insn->loc, "stopped, because kernel %s ran longer than the %s that aclrtSetOpExecuteTimeOut allows",
+             launch->info.kernel.name ? launch->info.kernel.name : "?", dp_launch_limit_text(launch, limit));
+}
+
+/* As whoever looks on, but no instruction passes. */
+static const dp_observer *stopper(void) {
+    static pthread_mutex_t made_lock = PTHREAD_MUTEX_INITIALIZER;
+    static dp_observer made;
+    pthread_mutex_lock(&made_lock);
+    if (!made.before) {
+        const dp_observer *current = dp_observer_current();
+        made = current ? *current : (dp_observer){.name = "stop"};
+        made.before = stop_here;
+    }
+    pthread_mutex_unlock(&made_lock);
+    return &made;
+}
+
+void dp_seat_stop(const dp_launch *launch) {
+    pthread_mutex_lock(&all_lock);
+    for (dp_seat *seat = all_seats; seat; seat = seat->all_next) {
+        if (atomic_load(&seat->launch) == launch)
+            atomic_store(&seat->core->observer, stopper());
+    }
+    pthread_mutex_unlock(&all_lock);
 }
 
 void dp_seat_fork_prepare(void) {

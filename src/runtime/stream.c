@@ -71,6 +71,8 @@ dp_status dp_stream_synchronise(void *handle, int32_t timeout_ms) {
         goto done;
     }
     status = dp_stream_wait(stream, atomic_load(&stream->submitted), dp_deadline_ns(timeout_ms));
+    if (status == DP_ERR_KERNEL_TIMEOUT)
+        goto done;
     if (status != DP_OK) {
         dp_fail(status, "stream %u still had work after timeout = %d ms", stream->id, timeout_ms);
         goto done;
@@ -106,8 +108,9 @@ dp_status dp_stream_abort(void *handle) {
         status = dp_fail(DP_ERR_STATE, "a task of stream %u cannot abort its own stream", stream->id);
     } else {
         dp_stream_drop_queued(stream);
-        dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
-        dp_stream_clear_error(stream);
+        status = dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
+        if (status == DP_OK)
+            dp_stream_clear_error(stream);
     }
     dp_stream_release(stream);
     return status;

@@ -10,8 +10,13 @@
 #include "runtime/profile.h"
 #include "runtime/report.h"
 #include "runtime/task.h"
+#include "runtime/watchdog.h"
 
 enum { FREE_TASKS_MAX = 64, SPIN_NS = 50000, SPINS_BEFORE_YIELD = 2000, SETTLE_MS = 5000 };
+
+static _Atomic unsigned lost;
+static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
+static char lost_sentence[DP_STREAM_ERROR_BYTES + 128];
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static dp_stream *all_streams;
@@ -42,6 +47,15 @@ static void destroy_stream(void *object) {
         dp_handle_release(stream->context->self);
     pthread_mutex_destroy(&stream->lock);
     dp_free(stream);
+}
+
+dp_status dp_stream_check_lost(void) {
+    if (DP_LIKELY(!atomic_load_explicit(&lost, memory_order_relaxed)))
+        return DP_OK;
+    pthread_mutex_lock(&lost_lock);
+    dp_status status = dp_fail(DP_ERR_KERNEL_TIMEOUT, "%s", lost_sentence);
+    pthread_mutex_unlock(&lost_lock);
+    return status;
 }
 
 /* Adaptive: it is held for a few instructions, by the thread that queues and the thread that runs. */
@@ -155,6 +169,9 @@ void dp_stream_append_plain(dp_stream *stream, dp_task *task) {
 }
 
 dp_status dp_stream_append(dp_stream *stream, dp_task *task) {
+    dp_status lost_status = dp_stream_check_lost();
+    if (DP_UNLIKELY(lost_status != DP_OK))
+        return lost_status;
     if (stream->context) {
         dp_stream *earlier = stream->context->default_stream;
         if (DP_UNLIKELY(dp_stream_is_busy(earlier) && running != earlier)) {
@@ -318,7 +335,10 @@ static bool reached(const dp_stream *stream, const goal *g) {
 static dp_status wait_for(dp_stream *stream, const goal *g, uint64_t deadline_ns) {
     uint64_t spin_end = 0;
     for (unsigned spins = 1; !reached(stream, g); spins++) {
-        if (deadline_ns == UINT64_MAX && spins % 32 == 1) {
+        if (DP_UNLIKELY(atomic_load_explicit(&lost, memory_order_relaxed)))
+            return dp_stream_check_lost();
+        /* a kernel with a time limit may never come back to a thread of the user */
+        if (deadline_ns == UINT64_MAX && spins % 32 == 1 && (running || !dp_watch_execute_limit_ns())) {
             dp_stream_state state = atomic_load(&stream->state);
             if ((state == DP_STREAM_READY || state == DP_STREAM_PENDING) && help(stream, g->number))
                 continue;
@@ -407,6 +427,26 @@ void dp_stream_retire(dp_stream *stream, bool force) {
     dp_handle_close(stream->self);
 }
 
+static bool wake_all(dp_stream *stream, void *unused) {
+    (void)unused;
+    wake_sleepers(stream);
+    return true;
+}
+
+void dp_stream_lose(const char *sentence) {
+    pthread_mutex_lock(&lost_lock);
+    size_t length = strnlen(sentence, sizeof lost_sentence - 1);
+    memcpy(lost_sentence, sentence, length);
+    lost_sentence[length] = '\0';
+    atomic_fetch_add(&lost, 1);
+    pthread_mutex_unlock(&lost_lock);
+    dp_stream_for_each(wake_all, NULL);
+}
+
+void dp_stream_find(void) {
+    atomic_fetch_sub(&lost, 1);
+}
+
 static _Atomic bool settled_in_vain;
 
 static bool settle(dp_stream *stream, void *unused) {
@@ -493,4 +533,6 @@ void dp_stream_fork_child(void) {
             dp_stream_release(stream);
     }
     running = NULL;
+    atomic_store(&lost, 0);
+    pthread_mutex_init(&lost_lock, NULL);
 }

@@ -111,6 +111,14 @@ dp_status dp_stream_wait_flag(dp_stream *stream, _Atomic bool *flag, uint64_t de
  * thread (a callback it has to run): after one wait in vain it does nothing any more. Not a synchronisation for the user.
  */
 void dp_stream_settle(void);
+/*
+ * A task neither ends nor can be stopped: from now on waits return DP_ERR_KERNEL_TIMEOUT with the sentence, and tasks are refused with
+ * it. The threads that run it are shared by all streams, so this holds for all. Counted: find() for every lose().
+ */
+void dp_stream_lose(const char *sentence);
+void dp_stream_find(void);
+/* DP_OK, or DP_ERR_KERNEL_TIMEOUT with the sentence. */
+dp_status dp_stream_check_lost(void);
 bool dp_stream_is_busy(const dp_stream *stream);
 /* Drops what has not begun; what runs is cancelled if it can be. */
 void dp_stream_drop_queued(dp_stream *stream);

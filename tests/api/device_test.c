@@ -227,7 +227,9 @@ TEST(settings) {
     CHECK_FAILS(ACL_ERROR_RT_CONTEXT_NULL, aclrtCtxSetSysParamOpt(ACL_OPT_DETERMINISTIC, 1), "aclrtCtxSetSysParamOpt");
     CHECK_OK(aclrtSetOpExecuteTimeOut(5));
     CHECK_OK(aclrtSetOpExecuteTimeOutV2(5, &actual));
-    CHECK(actual == 5);
+    CHECK(actual == 1000);
+    CHECK_OK(aclrtSetOpExecuteTimeOutV2(UINT64_MAX, &actual));
+    CHECK_OK(aclrtSetOpExecuteTimeOut(0));
     CHECK_OK(aclrtSetOpWaitTimeout(0));
     CHECK_OK(aclrtGetDeviceSatMode(&mode));
     CHECK(mode == ACL_RT_OVERFLOW_MODE_INFNAN);
