@@ -30,6 +30,9 @@ foreach(name runtime acllib compiler lib64/stub)
   file(CREATE_LINK . ${DOPPEL_SDK_DIR}/${name} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ascc ${DOPPEL_SDK_DIR}/bin/bisheng SYMBOLIC)
+# ASCEND_OPP_PATH: build files look for the operator prototypes here, clients for packages of custom operators in vendors.
+file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/opp/built-in/op_proto ${DOPPEL_SDK_DIR}/opp/vendors)
+file(CREATE_LINK ../../../lib64/libopsproto.so ${DOPPEL_SDK_DIR}/opp/built-in/op_proto/libopsproto.so SYMBOLIC)
 file(CREATE_LINK ../set_env.sh ${DOPPEL_SDK_DIR}/bin/setenv.bash SYMBOLIC)
 
 foreach(module ASCConfig.cmake CMakeASCCompiler.cmake.in CMakeASCInformation.cmake CMakeDetermineASCCompiler.cmake
@@ -45,7 +48,7 @@ configure_file(${DOPPEL_SDK_FILES}/set_env.sh ${DOPPEL_SDK_DIR}/set_env.sh COPYO
 configure_file(${DOPPEL_SDK_FILES}/doppel.pc.in ${DOPPEL_SDK_DIR}/lib64/pkgconfig/doppel.pc @ONLY)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${DOPPEL_GENERATED_DIR}/include/ DESTINATION include)
-install(DIRECTORY ${DOPPEL_SDK_DIR}/share ${DOPPEL_SDK_DIR}/tikcpp DESTINATION .)
+install(DIRECTORY ${DOPPEL_SDK_DIR}/share ${DOPPEL_SDK_DIR}/tikcpp ${DOPPEL_SDK_DIR}/opp DESTINATION .)
 install(FILES ${DOPPEL_SDK_DIR}/lib64/pkgconfig/doppel.pc DESTINATION lib64/pkgconfig)
 install(FILES ${DOPPEL_SDK_DIR}/set_env.sh DESTINATION .)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/doppel)

@@ -93,10 +93,10 @@ static void burst(void *stream) {
 
 int main(void) {
     void *stream, *event, *streams[STREAMS];
-    if (dp_device_set(0) || dp_stream_create(0, 0, &stream) || dp_event_create(0, &event))
+    if (dp_device_set(0) || dp_stream_create(0, &stream) || dp_event_create(0, &event))
         return 1;
     for (int i = 0; i < STREAMS; i++) {
-        if (dp_stream_create(4, 0, &streams[i]))
+        if (dp_stream_create(4, &streams[i]))
             return 1;
     }
     launch_48(stream);

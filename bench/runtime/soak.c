@@ -164,7 +164,7 @@ static void *run(void *argument) {
     for (unsigned s = 0; s < options.streams; s++) {
         void *words;
         lanes[s].steps = 0;
-        MUST(dp_stream_create(4, 0, &lanes[s].stream));
+        MUST(dp_stream_create(4, &lanes[s].stream));
         MUST(dp_event_create(0, &lanes[s].event));
         MUST(dp_device_memory_alloc(WORDS * 4, &words));
         MUST(dp_fill(words, WORDS * 4, 0, WORDS * 4));

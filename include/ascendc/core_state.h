@@ -100,6 +100,28 @@ inline void SetAtomicType(dp_loc loc = dp_loc::current()) {
 }
 inline void SetAtomicNone(dp_loc loc = dp_loc::current()) { dp_set_atomic(DP_ATOMIC_NONE, 0, loc); }
 
+/* Scalar stores (SetValue of a GlobalTensor) have a switch of their own, and only add. Returns the setting before: dp_dtype + 1. */
+inline uint64_t dp_store_atomic(uint32_t op, uint32_t dtype, dp_loc loc) {
+    dp_insn insn = dp_state_insn(DP_OP_SET_ATOMIC, loc);
+    insn.u.vec.aux[0] = op;
+    insn.u.vec.aux[1] = dtype;
+    insn.u.vec.flag0 = 1;
+    dp_issue(&insn);
+    return insn.result;
+}
+constexpr uint8_t dp_atomic_dtypes[] = {DP_DTYPE_COUNT, DP_F32, DP_F16, DP_I16, DP_I32, DP_I8, DP_BF16}; /* by AtomicDtype */
+template <AtomicDtype type, AtomicOp op>
+inline void SetStoreAtomicConfig(dp_loc loc = dp_loc::current()) {
+    static_assert(op == AtomicOp::ATOMIC_SUM, "atomic scalar stores can only add (AtomicOp::ATOMIC_SUM)");
+    dp_store_atomic(type == AtomicDtype::ATOMIC_NONE ? DP_ATOMIC_NONE : DP_ATOMIC_ADD, dp_atomic_dtypes[static_cast<int>(type)], loc);
+}
+inline void GetStoreAtomicConfig(uint16_t &atomicType, uint16_t &atomicOp, dp_loc loc = dp_loc::current()) {
+    const uint64_t setting = dp_store_atomic(DP_ATOMIC_TYPE, 0, loc);
+    atomicOp = static_cast<uint16_t>(AtomicOp::ATOMIC_SUM);
+    for (atomicType = 6; atomicType && dp_atomic_dtypes[atomicType] + 1u != setting; atomicType--) {
+    }
+}
+
 /* ---- comparison mask, dequantisation scale, padding value ---- */
 
 template <typename T>
@@ -221,11 +243,6 @@ inline void Trap(dp_loc loc = dp_loc::current()) { dp_trap(loc); }
 
 /* ---- not offered ---- */
 
-template <AtomicDtype type, AtomicOp op>
-inline void SetStoreAtomicConfig() {
-    static_assert(type == AtomicDtype::ATOMIC_NONE,
-                  "Doppel has no atomic scalar stores: use SetAtomicAdd and DataCopy, which add in GM atomically");
-}
 template <typename T>
 inline void CheckLocalMemoryIA(const T &) {
     static_assert(!sizeof(T), "Doppel has no hardware watchpoints: run the program under `doppel check`, which watches every access");

@@ -19,8 +19,8 @@ static aclError create(dp_api_call *call, aclrtStream *stream, uint32_t priority
     if (priority > PRIORITY_LOWEST)
         return dp_api_bad_value(call, "priority", priority, "0 (highest) to 7");
     if (flag & ~(size_t)STREAM_FLAGS)
-        return dp_api_bad_value(call, "flag", (long long)flag, "0 or ACL_STREAM_* bits");
-    return dp_api_end(call, dp_stream_create(priority, (uint32_t)flag, stream));
+        return dp_api_bad_value(call, "flag", (long long)flag, "0 or ACL_STREAM_* bits"); /* they are hints to a chip */
+    return dp_api_end(call, dp_stream_create(priority, stream));
 }
 
 aclError aclrtCreateStream(aclrtStream *stream) {

@@ -60,7 +60,7 @@ void dp_core_block_begin(dp_core *core) {
     core->observer = dp_observer_current();
     core->mask[0] = core->mask[1] = ~0ull;
     core->counter_mode = 0;
-    core->atomic_op = core->atomic_dtype = 0;
+    core->atomic_op = core->atomic_dtype = core->store_atomic = 0;
     core->cmp_mask[0] = core->cmp_mask[1] = 0;
     core->ctrl = 0;
     core->deq_scale = 0x3f800000; /* 1.0 */

@@ -55,6 +55,7 @@ struct dp_core {
     uint8_t kind;                /* dp_core_kind */
     uint8_t atomic_op;           /* 0 none, else see state.c */
     uint8_t atomic_dtype;
+    uint8_t store_atomic;        /* scalar stores to GM add: their dtype + 1, 0 off */
     const struct dp_math *math;  /* loops of the rung in force; tests put another rung's table here */
     dp_core_memory memory[DP_SPACE_COUNT];
     dp_gm_cache gm_cache;

@@ -116,6 +116,11 @@ static inline unsigned dp_operand_bytes(const dp_insn *insn, unsigned k) {
     return bits < 8 ? 1 : bits / 8;
 }
 
+/* SetValue to device memory while SetStoreAtomicConfig makes such stores add. */
+static inline bool dp_is_atomic_store(const dp_core *core, const dp_insn *insn) {
+    return core->store_atomic && insn->op == DP_OP_SCALAR_STORE && insn->operand[0].space == DP_SPACE_GM;
+}
+
 /* Element types an instruction is offered for (bit = dtype), 0 when insn_types.def has no row. op below DP_OP_COUNT. */
 extern const uint32_t dp_insn_type_sets[DP_OP_COUNT];
 static inline uint32_t dp_insn_types(unsigned op) { return dp_insn_type_sets[op]; }

@@ -25,6 +25,14 @@ static void scalar_store(dp_core *core, const dp_insn *insn) {
     const dp_operand *o = &insn->operand[0];
     unsigned bytes = dp_operand_bytes(insn, 0);
     dp_operand_check(core, insn, 0, bytes, bytes);
+    if (DP_UNLIKELY(dp_is_atomic_store(core, insn))) {
+        unsigned dtype = core->store_atomic - 1u;
+        if (o->dtype != dtype)
+            dp_fault(core, insn, insn->loc, "scalar stores are set to add %s, but this one stores %s; call SetStoreAtomicConfig with "
+                     "the type of the tensor, or with ATOMIC_NONE", dp_dtype_name(dtype), dp_dtype_name(o->dtype));
+        core->math->atomic[DP_MATH_ATOMIC_ADD][dtype](o->addr, &insn->scalar_bits, 1);
+        return;
+    }
     if (o->dtype == DP_I4) {
         unsigned shift = insn->u.vec.flag0 ? 4 : 0;
         uint8_t *at = o->addr;
@@ -112,10 +120,9 @@ void dp_local_set(unsigned dtype, const dp_local *dst, uint64_t index, uint64_t 
 }
 
 void dp_visit_scalar_mem(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {
-    (void)core;
     if (insn->op == DP_OP_SCALAR_LOAD)
         visit(context, 1, DP_READ, insn->operand[1].addr, dp_operand_bytes(insn, 1));
     else if (insn->op == DP_OP_SCALAR_STORE)
-        visit(context, 0, insn->operand[0].dtype == DP_I4 ? DP_READ_WRITE : DP_WRITE, insn->operand[0].addr,
-              dp_operand_bytes(insn, 0));
+        visit(context, 0, insn->operand[0].dtype == DP_I4 || dp_is_atomic_store(core, insn) ? DP_READ_WRITE : DP_WRITE,
+              insn->operand[0].addr, dp_operand_bytes(insn, 0));
 }

@@ -3,7 +3,9 @@
  *   SET_MASK            mask[0], mask[1]
  *   SET_MASK_MODE       u.vec.aux[0]: 0 normal, 1 counter
  *   RESET_MASK          -
- *   SET_ATOMIC          u.vec.aux[0]: 0 none, 1 add, 2 max, 3 min; aux[1]: dp_dtype. aux[0] = 4: type only
+ *   SET_ATOMIC          u.vec.aux[0]: 0 none, 1 add, 2 max, 3 min; aux[1]: dp_dtype. aux[0] = 4: type only.
+ *                       flag0 = 1: of scalar stores, which have a switch of their own (0 or 1; 4 changes nothing).
+ *                       result: its setting before, dp_dtype + 1
  *   SET_CMPMASK         [1] 16 bytes of UB
  *   GET_CMPMASK         [0] 16 bytes of UB
  *   SET_DEQ_SCALE       scalar_bits: the word; with n_operands 2: [1] is a UB table of 16 such words
@@ -33,18 +35,26 @@ static uint64_t system_cycle(void) {
     return ((uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec) / CYCLE_NS;
 }
 
-static void set_atomic(dp_core *core, const dp_insn *insn) {
+static void set_atomic(dp_core *core, dp_insn *insn) {
     uint32_t op = insn->u.vec.aux[0], dtype = insn->u.vec.aux[1];
-    if (op > ATOMIC_TYPE_ONLY)
+    bool of_scalar = insn->u.vec.flag0;
+    insn->result = core->store_atomic;
+    if (of_scalar && op == ATOMIC_TYPE_ONLY)
+        return;
+    if (op > (of_scalar ? 1u : (uint32_t)ATOMIC_TYPE_ONLY))
         dp_fault(core, insn, insn->loc, "atomic operation %u does not exist", op);
     if (op == 0) {
-        core->atomic_op = 0;
+        *(of_scalar ? &core->store_atomic : &core->atomic_op) = 0;
         return;
     }
     if (dtype >= DP_DTYPE_COUNT || !(ATOMIC_TYPES >> dtype & 1)) {
         char list[128];
         dp_fault(core, insn, insn->loc, "atomic stores of %s do not exist; use %s", dp_dtype_name(dtype),
                  dp_dtype_list(ATOMIC_TYPES, list, sizeof list));
+    }
+    if (of_scalar) {
+        core->store_atomic = (uint8_t)(dtype + 1);
+        return;
     }
     core->atomic_dtype = (uint8_t)dtype;
     if (op != ATOMIC_TYPE_ONLY)
@@ -80,7 +90,7 @@ static void move_cmp_mask(dp_core *core, const dp_insn *insn) {
 }
 
 static void init_soc(dp_core *core) {
-    core->atomic_op = 0;
+    core->atomic_op = core->store_atomic = 0;
     core->counter_mode = 0;
     if (core->kind == DP_CORE_AIV)
         core->mask[0] = core->mask[1] = ~0ull;

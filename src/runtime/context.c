@@ -30,7 +30,7 @@ dp_status dp_context_new(uint32_t device_id, bool is_primary, dp_context **out_c
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a context (%zu bytes)", sizeof *context);
     context->device_id = device_id;
     context->is_primary = is_primary;
-    status = dp_stream_new(device_id, NULL, true, DP_STREAM_PRIORITIES / 2, 0, &context->default_stream);
+    status = dp_stream_new(device_id, NULL, true, DP_STREAM_PRIORITIES / 2, &context->default_stream);
     if (status != DP_OK)
         goto fail;
     dp_handle_retain(context->default_stream->self); /* the handle itself belongs to the stream */

@@ -23,7 +23,7 @@ dp_stream *dp_stream_acquire(void *handle, const char *argument, dp_status *out_
     return stream;
 }
 
-dp_status dp_stream_create(uint32_t priority, uint32_t flags, void **out_stream) {
+dp_status dp_stream_create(uint32_t priority, void **out_stream) {
     if (!out_stream)
         return dp_fail(DP_ERR_ARGUMENT, "stream is NULL, but must point to where the new stream goes");
     if (priority >= DP_STREAM_PRIORITIES)
@@ -33,7 +33,7 @@ dp_status dp_stream_create(uint32_t priority, uint32_t flags, void **out_stream)
     if (!context)
         return DP_ERR_STATE;
     dp_stream *stream = NULL;
-    dp_status status = dp_stream_new(context->device_id, context, false, priority, flags, &stream);
+    dp_status status = dp_stream_new(context->device_id, context, false, priority, &stream);
     if (status == DP_OK) {
         *out_stream = stream->self;
         dp_report_object(DP_HOST_MADE, stream->device_id, stream->self, "stream");
@@ -142,16 +142,6 @@ dp_status dp_stream_priority(void *handle, uint32_t *out_priority) {
     if (!stream)
         return status;
     *out_priority = stream->priority;
-    dp_stream_release(stream);
-    return DP_OK;
-}
-
-dp_status dp_stream_flags(void *handle, uint32_t *out_flags) {
-    dp_status status;
-    dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
-    if (!stream)
-        return status;
-    *out_flags = stream->flags;
     dp_stream_release(stream);
     return DP_OK;
 }

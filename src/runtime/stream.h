@@ -13,9 +13,8 @@
 
 #include "base/status.h"
 
-/* `priority` 0 (highest) to 7 and `flags` are kept and can be read back; ready streams of a smaller priority go first.
- */
-dp_status dp_stream_create(uint32_t priority, uint32_t flags, void **out_stream);
+/* `priority` 0 (highest) to 7 is kept and can be read back; ready streams of a smaller priority go first. */
+dp_status dp_stream_create(uint32_t priority, void **out_stream);
 /*
  * Waits until the queued work is done, then destroys. force: drops what has not begun. Default streams are refused
  * (DP_ERR_STATE), as is a stream whose own task calls this.
@@ -32,7 +31,6 @@ dp_status dp_stream_abort(void *stream);
 dp_status dp_stream_id(void *stream, int32_t *out_id); /* 0 = a default stream; others count from 1 */
 dp_status dp_stream_device(void *stream, int32_t *out_device_id);
 dp_status dp_stream_priority(void *stream, uint32_t *out_priority);
-dp_status dp_stream_flags(void *stream, uint32_t *out_flags);
 /* 0: go on after a failed task (default); 1: stop, later tasks are dropped. Others DP_ERR_ARGUMENT. */
 dp_status dp_stream_set_failure_mode(void *stream, uint64_t mode);
 /* Status and sentence the stream carries; DP_OK and "" when none. The sentence is copied into text. */

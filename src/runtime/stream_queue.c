@@ -67,7 +67,7 @@ static void init_lock(dp_stream *stream) {
     pthread_mutexattr_destroy(&attributes);
 }
 
-dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default, uint32_t priority, uint32_t flags,
+dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default, uint32_t priority,
                         dp_stream **out_stream) {
     dp_stream *stream = dp_alloc(DP_MEM_RUNTIME, sizeof *stream);
     if (!stream)
@@ -76,7 +76,6 @@ dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default
     atomic_store(&stream->wake_at, UINT64_MAX);
     stream->device_id = device_id;
     stream->priority = priority < DP_STREAM_PRIORITIES ? priority : DP_STREAM_PRIORITIES - 1;
-    stream->flags = flags;
     stream->is_default = is_default;
     stream->queue = atomic_fetch_add(&last_queue, 1) + 1;
     stream->id = is_default ? 0 : atomic_fetch_add(&last_stream_id, 1) + 1;

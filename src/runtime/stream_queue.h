@@ -46,7 +46,7 @@ typedef enum dp_stream_state { DP_STREAM_IDLE, DP_STREAM_READY, DP_STREAM_RUNNIN
 struct dp_stream {
     pthread_mutex_t lock;
     void *self; /* handle */
-    uint32_t id, device_id, priority, flags;
+    uint32_t id, device_id, priority;
     uint64_t queue; /* number of the stream that no other has, default streams included */
     bool is_default;
     dp_context *context; /* one reference; NULL for default streams */
@@ -71,7 +71,7 @@ struct dp_stream {
     dp_stream *next, *previous;             /* list of all streams */
 };
 
-dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default, uint32_t priority, uint32_t flags,
+dp_status dp_stream_new(uint32_t device_id, dp_context *context, bool is_default, uint32_t priority,
                         dp_stream **out_stream);
 /* Ends a stream that the user may no longer reach: closes the handle once nothing is queued or running. */
 void dp_stream_retire(dp_stream *stream, bool force);

@@ -1,9 +1,10 @@
 /*
  * time_limit.h - how long a kernel may run, and how long a stream may wait for an event; for the floors above.
  *
- * A kernel over its limit is stopped at its next instruction, and its stream carries DP_ERR_KERNEL_TIMEOUT with the line. One that
- * issues no instructions cannot be stopped: a second later the device is lost, that is, every wait and every new task returns
- * that error with the kernel's name, until the kernel ends by itself. Limits count from the start of the kernel on this machine's clock.
+ * A kernel over its limit is stopped at its next instruction, and its stream carries DP_ERR_KERNEL_TIMEOUT with the
+ * line. One that issues no instructions cannot be stopped: a second later the device is lost, that is, every wait and
+ * every new task returns that error with the kernel's name, until the kernel ends by itself. Limits count from the
+ * start of the kernel on this machine's clock.
  */
 #ifndef DOPPEL_RUNTIME_TIME_LIMIT_H
 #define DOPPEL_RUNTIME_TIME_LIMIT_H

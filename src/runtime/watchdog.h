@@ -1,5 +1,6 @@
 /*
- * watchdog.h - time limits of what streams run: one thread that sleeps until the next limit is over. Internal to this folder.
+ * watchdog.h - time limits of what streams run: one thread that sleeps until the next limit is over. Internal to this
+ * folder.
  *
  * Nothing is started, and nothing costs, until a limit is set.
  */
@@ -14,8 +15,8 @@ struct dp_watch {
     dp_watch *next, **link; /* link NULL: not watched */
     uint64_t due_ns;
     /*
-     * The time is over. Called with all watches locked, so it must not begin or end one. Returns when to be called again, 0: this
-     * watch is done; then finish (may be NULL) is called without the lock, and may free it.
+     * The time is over. Called with all watches locked, so it must not begin or end one. Returns when to be called
+     * again, 0: this watch is done; then finish (may be NULL) is called without the lock, and may free it.
      */
     uint64_t (*due)(dp_watch *watch, uint64_t now_ns);
     void (*finish)(dp_watch *watch);

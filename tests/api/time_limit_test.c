@@ -82,7 +82,8 @@ TEST(a_kernel_that_cannot_be_stopped_loses_the_device) {
     limit_ms(20);
     CHECK_OK(launch(&computing, computing_kernel, 3, stream));
     CHECK_OK(aclrtRecordEvent(event, stream));
-    CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeStream(stream), "main.asc:9", "computes", "no instruction");
+    CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeStream(stream), "main.asc:9", "computes",
+                "no instruction");
     CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeEvent(event), "computes");
     CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeDevice(), "computes");
     CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, launch(&no_info, no_kernel, 1, other), "computes");

@@ -13,7 +13,8 @@ sdk="$work/a b/sdk"
 
 for file in bin/ascc bin/bisheng lib64/libascendcl.so lib64/stub/libascendcl.so runtime/include/acl/acl.h set_env.sh \
     acllib/lib64/libascendcl.so compiler/tikcpp/ascendc_kernel_cmake/ascendc.cmake include/kernel_operator.h include/tikicpulib.h \
-    lib64/libruntime.so lib64/libopapi.so share/cmake/ASC/ASCConfig.cmake bin/setenv.bash; do
+    lib64/libruntime.so lib64/libopapi.so share/cmake/ASC/ASCConfig.cmake bin/setenv.bash \
+    opp/built-in/op_proto/libopsproto.so opp/vendors; do
     expect 0 "installed: $file" test -e "$sdk/$file"
 done
 expect 1 "no file of the SDK names the build folder" grep -rIl -- "$build" "$sdk"

@@ -31,7 +31,7 @@ static dp_status use(uint64_t thread_id) {
 #define STEP(call)                                                                                                     \
     if (status == DP_OK)                                                                                               \
     status = (call)
-    STEP(dp_stream_create(0, 0, &stream));
+    STEP(dp_stream_create(0, &stream));
     STEP(dp_event_create(0, &event));
     STEP(dp_device_memory_alloc(3 << 20, &ptr));
     STEP(dp_host_memory_alloc(100, &host));

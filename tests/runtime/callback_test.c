@@ -64,8 +64,8 @@ static void callbacks_run_on_their_thread(void **state) {
     (void)state;
     void *stream, *other;
     uint32_t one = 1;
-    assert_ok(dp_stream_create(0, 0, &stream));
-    assert_ok(dp_stream_create(0, 0, &other));
+    assert_ok(dp_stream_create(0, &stream));
+    assert_ok(dp_stream_create(0, &other));
     assert_refused(dp_callback_launch(stream, note, &one, true), DP_ERR_STATE, "aclrtSubscribeReport first");
     start_reporter();
     assert_ok(dp_callback_subscribe(id, stream));
@@ -109,7 +109,7 @@ static void unsubscribing_frees_a_waiting_stream(void **state) {
     void *stream;
     uint32_t one = 1;
     uint64_t self = (uint64_t)(uintptr_t)pthread_self(); /* never processes */
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     assert_ok(dp_callback_subscribe(self, stream));
     assert_ok(dp_callback_launch(stream, note, &one, true));
     assert_refused(dp_stream_synchronise(stream, 50), DP_ERR_TIMEOUT, "timeout");

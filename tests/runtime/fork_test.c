@@ -24,7 +24,7 @@ static int use_everything(void) {
     _Atomic uint32_t *sum;
     void *stream, *event, *ptr;
     dp_kernel_info info = {.name = "add"};
-    if (dp_device_set(0) || dp_stream_create(0, 0, &stream) || dp_event_create(0, &event) ||
+    if (dp_device_set(0) || dp_stream_create(0, &stream) || dp_event_create(0, &event) ||
         dp_device_memory_alloc(sizeof *sum, &ptr) || dp_fill(ptr, sizeof *sum, 0, sizeof *sum))
         return 1;
     sum = ptr;
@@ -105,7 +105,7 @@ static void children_of_a_busy_parent(void **state) {
     void *stuck, *event;
     bool recorded = true;
     assert_ok(dp_device_set(0));
-    assert_ok(dp_stream_create(0, 0, &stuck));
+    assert_ok(dp_stream_create(0, &stuck));
     assert_ok(dp_event_create(0, &event));
     assert_ok(dp_task_host_function(stuck, stand_in_gate, &g));
     assert_ok(dp_event_record(event, stuck));

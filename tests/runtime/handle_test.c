@@ -18,7 +18,7 @@ static int setup(void **state) {
 static void wrong_handles_are_recognised(void **state) {
     (void)state;
     void *stream, *event, *context;
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     assert_ok(dp_event_create(0, &event));
     assert_ok(dp_context_current(&context));
     char local[64] = {0};
@@ -43,7 +43,7 @@ static void wrong_handles_are_recognised(void **state) {
     assert_refused(dp_event_record(event, NULL), DP_ERR_HANDLE, "that was destroyed before");
     for (int i = 0; i < 500; i++) { /* not given out again soon */
         void *other;
-        assert_ok(dp_stream_create(0, 0, &other));
+        assert_ok(dp_stream_create(0, &other));
         assert_ptr_not_equal(other, stream);
         assert_ok(dp_stream_destroy(other, false));
     }
@@ -74,13 +74,13 @@ static void destroying_races_with_use(void **state) {
     (void)state;
     pthread_t threads[3];
     void *stream;
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     atomic_store(&shared, stream);
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, use_shared, NULL);
     for (int i = 0; i < 1500; i++) {
         void *next;
-        assert_ok(dp_stream_create(0, 0, &next));
+        assert_ok(dp_stream_create(0, &next));
         void *old = atomic_exchange(&shared, next);
         assert_ok(dp_stream_destroy(old, i % 2));
     }
@@ -127,7 +127,7 @@ static void contexts_belong_to_threads(void **state) {
     assert_ptr_equal(current, mine);
     assert_ok(dp_device_get(&device));
     assert_int_equal(device, 1);
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     assert_ok(dp_context_device(mine, &device));
     assert_ok(dp_context_set_current(primary));
     assert_ok(dp_task_host_function(stream, ignore, NULL)); /* a stream of another context */

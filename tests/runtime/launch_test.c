@@ -181,8 +181,8 @@ static void a_chain_of_blocks_resolves(void **state) {
 static void a_deadlock_is_reported(void **state) {
     (void)state;
     void *stream, *other;
-    assert_ok(dp_stream_create(0, 0, &stream));
-    assert_ok(dp_stream_create(0, 0, &other));
+    assert_ok(dp_stream_create(0, &stream));
+    assert_ok(dp_stream_create(0, &other));
     for (uint32_t blocks = 1; blocks <= 48; blocks += 47) {
         meeting m = {.wanted = blocks + 1, .rounds = 1}, *pointer = &m, n = {.wanted = 8, .rounds = 50}, *fine = &n;
         dp_kernel_info info = {.name = "stuck"};
@@ -227,8 +227,8 @@ static void note_exception(const dp_exception_info *info, void *context) {
 static void a_fault_ends_its_launch_only(void **state) {
     (void)state;
     void *bad, *good;
-    assert_ok(dp_stream_create(0, 0, &bad));
-    assert_ok(dp_stream_create(0, 0, &good));
+    assert_ok(dp_stream_create(0, &bad));
+    assert_ok(dp_stream_create(0, &good));
     dp_launch_set_exception_callback(note_exception, NULL);
     exceptions = 0;
     for (uint32_t parked = 0; parked < 2; parked++) {

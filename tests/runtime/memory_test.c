@@ -134,7 +134,7 @@ static void copies_arrive(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 31, 4097, (size_t)9 << 20};
     void *stream;
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     for (int s = 0; s < 4; s++) {
         size_t n = sizes[s];
         uint8_t *host = malloc(n), *back = malloc(n), *a = new_memory(n), *b = new_memory(n);
@@ -202,7 +202,7 @@ static dp_status use_late(void *payload) {
 static void freeing_waits_for_queued_work(void **state) {
     (void)state;
     void *stream;
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     static const size_t sizes[] = {1000, (size_t)5 << 20};
     for (int s = 0; s < 2; s++) {
         gate g = {0};
@@ -309,7 +309,7 @@ static void memory_survives_a_reset(void **state) {
     (void)state;
     void *stream, *event;
     uint8_t *d = new_memory(100);
-    assert_ok(dp_stream_create(0, 0, &stream));
+    assert_ok(dp_stream_create(0, &stream));
     assert_ok(dp_event_create(0, &event));
     assert_ok(dp_device_reset(0, false));
     int32_t device;

@@ -17,7 +17,7 @@ static int setup(void **state) {
 
 static void *new_stream(void) {
     void *stream = NULL;
-    assert_ok(dp_stream_create(4, 0, &stream));
+    assert_ok(dp_stream_create(4, &stream));
     return stream;
 }
 
@@ -374,11 +374,11 @@ static void streams_keep_their_settings(void **state) {
     (void)state;
     void *stream;
     int32_t id = 0, device = -1;
-    uint32_t priority = 99, flags = 99;
+    uint32_t priority = 99;
     uint64_t value = 1;
-    assert_refused(dp_stream_create(8, 0, &stream), DP_ERR_ARGUMENT, "priority is 8");
-    assert_refused(dp_stream_create(0, 0, NULL), DP_ERR_ARGUMENT, "stream is NULL");
-    assert_ok(dp_stream_create(2, 3, &stream));
+    assert_refused(dp_stream_create(8, &stream), DP_ERR_ARGUMENT, "priority is 8");
+    assert_refused(dp_stream_create(0, NULL), DP_ERR_ARGUMENT, "stream is NULL");
+    assert_ok(dp_stream_create(2, &stream));
     assert_ok(dp_stream_id(stream, &id));
     assert_true(id > 0);
     assert_ok(dp_stream_id(NULL, &id));
@@ -386,9 +386,7 @@ static void streams_keep_their_settings(void **state) {
     assert_ok(dp_stream_device(stream, &device));
     assert_int_equal(device, 0);
     assert_ok(dp_stream_priority(stream, &priority));
-    assert_ok(dp_stream_flags(stream, &flags));
     assert_int_equal(priority, 2);
-    assert_int_equal(flags, 3);
     assert_ok(dp_stream_attribute_get(stream, 1, &value));
     assert_int_equal(value, 0);
     assert_ok(dp_stream_attribute_set(stream, 1, 77));

@@ -74,7 +74,7 @@ void dp_check_cache(dp_check_core *state) {
             clean_line(state, (uintptr_t)insn->operand[0].addr);
         return;
     }
-    bool stores = insn->op == DP_OP_SCALAR_STORE;
+    bool stores = insn->op == DP_OP_SCALAR_STORE && !dp_is_atomic_store(state->core, insn); /* those add in memory itself */
     for (uint32_t i = 0; (stores || state->dirty_count) && i < state->run_count; i++) {
         const dp_check_run *run = &state->runs[i];
         uintptr_t begin = (uintptr_t)run->addr, end = begin + run->bytes;

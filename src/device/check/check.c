@@ -78,7 +78,7 @@ static void block_begin(dp_core *core) {
     memset(state->flag, 0, sizeof state->flag);
     state->gm_reads.count = state->gm_writes.count = 0;
     state->epoch = 1;
-    state->mask_site = state->mode_site = state->atomic_site = 0;
+    state->mask_site = state->mode_site = state->atomic_site = state->store_atomic_site = 0;
     state->instructions = 0;
 }
 

@@ -64,6 +64,9 @@ void dp_check_block_end(dp_check_core *state) {
     if (state->mask_site && !core->counter_mode && (core->mask[0] != ~0ull || core->mask[1] != ~0ull))
         report_setting(state, state->mask_site, "the vector mask does not select every lane",
                        "call ResetMask after the last instruction that needs the mask");
+    if (core->store_atomic && state->store_atomic_site)
+        report_setting(state, state->store_atomic_site, "atomic stores of the scalar unit are still switched on",
+                       "call SetStoreAtomicConfig<AtomicDtype::ATOMIC_NONE, AtomicOp::ATOMIC_SUM> after the last one");
     if (core->atomic_op && state->atomic_site)
         report_setting(state, state->atomic_site, "atomic stores are still switched on", "call SetAtomicNone after the last atomic copy");
 }

@@ -75,7 +75,7 @@ static void note_settings(dp_check_core *state) {
         state->mode_site = state->site;
         break;
     case DP_OP_SET_ATOMIC:
-        state->atomic_site = state->site;
+        *(insn->u.vec.flag0 ? &state->store_atomic_site : &state->atomic_site) = state->site;
         break;
     case DP_OP_RESET_MASK:
     case DP_OP_INIT_SOC_STATE:

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "device/check/state.h"
+#include "device/exec.h"
 
 /* Pairs the vendor's compiler orders by itself where it sees a dependence (kernel-semantics section 13). */
 static bool is_automatic(unsigned p, unsigned q) {
@@ -218,12 +219,17 @@ static bool rows_of(const dp_check_core *state, bool write, dp_gm_access *out) {
     return count && regular;
 }
 
+/* Its writes to device memory are combined there. */
+static bool is_atomic(const dp_check_core *state) {
+    return state->pipe == DP_PIPE_S ? dp_is_atomic_store(state->core, state->insn) : state->core->atomic_op != 0;
+}
+
 static void gm_mode(dp_check_core *state, bool write) {
     dp_gm_access access;
     if (!rows_of(state, write, &access))
         return;
     access.stamp = dp_stamp_make(state->clocks.now, state->site, state->pipe);
-    access.atomic = write && state->core->atomic_op != 0 && state->pipe != DP_PIPE_S;
+    access.atomic = write && is_atomic(state);
     if (write)
         against(state, &state->gm_reads, &access, DP_HAZARD_WAR);
     against(state, &state->gm_writes, &access, write ? DP_HAZARD_WAW : DP_HAZARD_RAW);
@@ -238,7 +244,7 @@ void dp_check_gm_accesses(dp_check_core *state) {
             continue;
         any = true;
         uint32_t mode = (run->mode & 2 ? DP_SPAN_WRITE : 0u) | (run->mode == 1 ? DP_SPAN_READ : 0u);
-        if ((run->mode & 2) && state->core->atomic_op && state->pipe != DP_PIPE_S)
+        if ((run->mode & 2) && is_atomic(state))
             mode |= DP_SPAN_ATOMIC;
         dp_spans_add(&state->spans, (uintptr_t)run->addr, run->bytes, state->epoch, state->site, mode);
     }

@@ -79,7 +79,7 @@ struct dp_check_core {
     } box[4];
     uint32_t epoch;
     /* explicit settings that are still in force: their places */
-    uint32_t mask_site, mode_site, atomic_site;
+    uint32_t mask_site, mode_site, atomic_site, store_atomic_site;
     uint64_t instructions;
     /* the instruction being looked at */
     dp_core *core;
