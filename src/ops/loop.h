@@ -52,4 +52,14 @@ const void *dp_loop_gather(const dp_loop *loop, int view, const void *data, size
 void dp_loop_scatter(const dp_loop *loop, int view, void *data, size_t width, int64_t index, size_t n,
                      const void *from);
 
+/*
+ * Copies view 1 to view 0, which do not overlap, in pieces for dp_pool_for: units [begin, end) of dp_loop_copy_units.
+ * Dims must be merged in the order of view 0 (dp_loop_merge).
+ */
+size_t dp_loop_copy_units(const dp_loop *loop, size_t width, size_t *out_grain);
+void dp_loop_copy(const dp_loop *loop, void *to, const void *from, size_t width, size_t begin, size_t end);
+/* The dim along which view 1 is contiguous when that is not the last one: such copies are transposed in blocks. Else
+ * -1. */
+int dp_loop_across(const dp_loop *loop);
+
 #endif

@@ -328,6 +328,39 @@ static void triangles(void **state) {
                 }
 }
 
+/* Sides that are no multiples of the blocks that transposed copies go by. */
+static void permutes_of_all_widths(void **state) {
+    (void)state;
+    static const aclDataType widths[] = {ACL_INT8, ACL_FLOAT16, ACL_FLOAT, ACL_INT64};
+    static const int64_t orders[][3] = {{2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}};
+    int64_t dims[] = {37, 70, 67};
+    for (size_t t = 0; t < sizeof widths / sizeof widths[0]; t++)
+        for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
+            int64_t to_dims[3];
+            for (int d = 0; d < 3; d++)
+                to_dims[d] = dims[orders[o][d]];
+            layout how = (layout)(random_bits() % LAYOUTS);
+            tensor in = make_tensor(widths[t], 3, dims, how), out = make_tensor(widths[t], 3, to_dims, CONTIGUOUS);
+            for (int64_t i = 0; i < in.count; i++)
+                set_element(&in, i, (double)(i * 31 % 127));
+            aclIntArray *order = aclCreateIntArray(orders[o], 3);
+            caller_value values[] = {T(in), P(order), T(out)};
+            must("Permute", values);
+            for (int64_t i = 0; i < out.count; i++) {
+                int64_t at[3], to[] = {i / to_dims[2] / to_dims[1], i / to_dims[2] % to_dims[1], i % to_dims[2]};
+                for (int d = 0; d < 3; d++)
+                    at[orders[o][d]] = to[d];
+                int64_t from = (at[0] * dims[1] + at[1]) * dims[2] + at[2];
+                if (get_element(&out, i) != get_element(&in, from))
+                    fail_msg("type %d, order %zu: element %lld", widths[t], o, (long long)i);
+            }
+            assert_true(untouched_outside(&out));
+            aclDestroyIntArray(order);
+            free_tensor(&in);
+            free_tensor(&out);
+        }
+}
+
 static void sequences(void **state) {
     (void)state;
     float start = 1, end = 10, step = 0.25f;
@@ -489,9 +522,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channel_shuffle),  cmocka_unit_test(permutations),      cmocka_unit_test(slices),
-        cmocka_unit_test(repeats),          cmocka_unit_test(flips_and_rolls),   cmocka_unit_test(pads),
-        cmocka_unit_test(joins_and_splits), cmocka_unit_test(triangles),         cmocka_unit_test(sequences),
+        cmocka_unit_test(channel_shuffle),  cmocka_unit_test(permutations),
+        cmocka_unit_test(slices),           cmocka_unit_test(repeats),
+        cmocka_unit_test(flips_and_rolls),  cmocka_unit_test(pads),
+        cmocka_unit_test(joins_and_splits), cmocka_unit_test(triangles),
+        cmocka_unit_test(sequences),        cmocka_unit_test(permutes_of_all_widths),
         cmocka_unit_test(chosen_by_index),  cmocka_unit_test(gathers_and_fills),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

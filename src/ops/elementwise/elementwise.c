@@ -255,7 +255,7 @@ dp_status dp_elementwise_prepare(const dp_operator_call *call, dp_plan **out_pla
                        call->in[0].kind == DP_ARG_TENSOR ? dp_element_name(call->in[0].as.tensor->element) : "a number",
                        dp_element_name(out));
     }
-    plan->path = raw ? "copy" : path_name(s);
+    plan->path = raw ? dp_loop_across(&s->loop) >= 0 ? "blocks transposed" : "copy" : path_name(s);
     *out_plan = plan;
     return DP_OK;
 }
@@ -344,34 +344,27 @@ static dp_status run(dp_plan *plan) {
     return DP_OK;
 }
 
-static void run_raw_range(void *context, size_t begin, size_t end) {
+static void copy_flat(void *context, size_t begin, size_t end) {
     const job *j = context;
-    const state *s = j->s;
-    char *to = dp_plan_data(j->plan, s->out.slot);
-    const char *from = dp_plan_data(j->plan, s->in[0].slot);
-    size_t width = dp_element_bytes(s->out.element);
-    if (s->out.flat && s->in[0].flat) {
-        memmove(to + begin * width, from + begin * width, (end - begin) * width);
-        return;
-    }
-    struct {
-        _Alignas(16) char bytes[16 * DP_TILE];
-    } buffer;
-    for (size_t index = begin, n; index < end; index += n) {
-        n = end - index < DP_TILE ? end - index : DP_TILE;
-        const void *raw = s->in[0].flat ? from + index * width
-                                        : dp_loop_gather(&s->loop, s->view[0], from, width, (int64_t)index, n, &buffer);
-        if (s->out.flat)
-            memmove(to + index * width, raw, n * width);
-        else
-            dp_loop_scatter(&s->loop, 0, to, width, (int64_t)index, n, raw);
-    }
+    size_t width = dp_element_bytes(j->s->out.element);
+    memmove((char *)dp_plan_data(j->plan, j->s->out.slot) + begin * width,
+            (const char *)dp_plan_data(j->plan, j->s->in[0].slot) + begin * width, (end - begin) * width);
+}
+
+static void copy_views(void *context, size_t begin, size_t end) {
+    const job *j = context;
+    dp_loop_copy(&j->s->loop, dp_plan_data(j->plan, j->s->out.slot), dp_plan_data(j->plan, j->s->in[0].slot),
+                 dp_element_bytes(j->s->out.element), begin, end);
 }
 
 static dp_status run_raw(dp_plan *plan) {
     job j = {plan, dp_plan_state(plan)};
-    if (j.s->loop.count)
-        dp_pool_for((size_t)j.s->loop.count, GRAIN, run_raw_range, &j);
+    const state *s = j.s;
+    size_t grain = GRAIN;
+    if (s->out.flat && s->in[0].flat)
+        dp_pool_for((size_t)s->loop.count, GRAIN, copy_flat, &j);
+    else
+        dp_pool_for(dp_loop_copy_units(&s->loop, dp_element_bytes(s->out.element), &grain), grain, copy_views, &j);
     return DP_OK;
 }
 

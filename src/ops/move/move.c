@@ -12,24 +12,30 @@ typedef struct job {
     const dp_piece *piece;
 } job;
 
-static void run_range(void *context, size_t begin, size_t end) {
+static char *place_of(const job *j, int slot, int64_t offset) {
+    dp_plan *plan = j->plan;
+    return (char *)dp_plan_data(plan, slot) + offset * (int64_t)dp_element_bytes(plan->tensors[slot].view.element);
+}
+
+static void copy_range(void *context, size_t begin, size_t end) {
+    const job *j = context;
+    const dp_piece *p = j->piece;
+    dp_loop_copy(&p->loop, place_of(j, p->to, p->to_offset), place_of(j, p->from, p->from_offset),
+                 dp_element_bytes(j->plan->tensors[p->to].view.element), begin, end);
+}
+
+static void fill_range(void *context, size_t begin, size_t end) {
     const job *j = context;
     const dp_piece *p = j->piece;
     size_t width = dp_element_bytes(j->plan->tensors[p->to].view.element);
-    char *to = (char *)dp_plan_data(j->plan, p->to) + p->to_offset * (int64_t)width;
     struct {
         _Alignas(16) char bytes[16 * DP_TILE];
     } buffer;
-    if (p->from < 0)
-        for (size_t i = 0; i < DP_TILE; i++)
-            memcpy(buffer.bytes + i * width, p->fill, width);
-    const char *from =
-        p->from < 0 ? NULL : (const char *)dp_plan_data(j->plan, p->from) + p->from_offset * (int64_t)width;
+    for (size_t i = 0; i < DP_TILE; i++)
+        memcpy(buffer.bytes + i * width, p->fill, width);
     for (size_t at = begin, n; at < end; at += n) {
         n = end - at < DP_TILE ? end - at : DP_TILE;
-        const void *raw =
-            from ? dp_loop_gather(&p->loop, 1, from, width, (int64_t)at, n, &buffer) : (const void *)&buffer;
-        dp_loop_scatter(&p->loop, 0, to, width, (int64_t)at, n, raw);
+        dp_loop_scatter(&p->loop, 0, place_of(j, p->to, p->to_offset), width, (int64_t)at, n, &buffer);
     }
 }
 
@@ -37,8 +43,11 @@ static dp_status run(dp_plan *plan) {
     const dp_pieces *pieces = dp_plan_state(plan);
     for (int i = 0; i < pieces->count; i++) {
         job j = {plan, &pieces->piece[i]};
-        if (j.piece->loop.count)
-            dp_pool_for((size_t)j.piece->loop.count, GRAIN, run_range, &j);
+        size_t grain, width = dp_element_bytes(plan->tensors[j.piece->to].view.element);
+        if (j.piece->from < 0)
+            dp_pool_for((size_t)j.piece->loop.count, GRAIN, fill_range, &j);
+        else
+            dp_pool_for(dp_loop_copy_units(&j.piece->loop, width, &grain), grain, copy_range, &j);
     }
     return DP_OK;
 }
@@ -62,6 +71,8 @@ dp_piece *dp_pieces_add(dp_plan *plan, const int64_t *dims, int rank, const dp_a
     if (from)
         dp_loop_add_strides(&p->loop, rank ? from_strides : none);
     dp_loop_merge(&p->loop, true);
+    if (from && dp_loop_across(&p->loop) >= 0)
+        plan->path = "views, blocks transposed";
     p->to = to->slot;
     p->to_offset = to_offset;
     p->from = from ? from->slot : -1;
