@@ -80,6 +80,9 @@ typedef struct dp_gemm_rung {
     /* columns x k_count elements to a panel; sums[columns] -= 128 * column sums (U8 only, else NULL) */
     void (*pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, size_t columns, size_t k_count, uint32_t *dst,
                        int32_t *sums);
+    /* the same of `panels` whole panels of floats at once, columns of float, half or bfloat16 side by side: rows of
+     * such a matrix lie on pages of their own, and each is visited once */
+    void (*pack_wide)(const dp_gemm_view *view, size_t panels, size_t k_count, float *dst, size_t panel_stride);
     /* sums (float, or int32 with integer kinds; rows stride apart) through the epilogue to C */
     void (*finish)(const dp_gemm_plan *plan, dp_gemm_spot spot, const uint32_t *sums, size_t stride);
     /* few rows: A as float rows the way the other function wants them (dp_gemm_decode_stride apart), then group sums */

@@ -16,7 +16,7 @@
     {                                                                                                                  \
         .lanes = KV_LANES, .rows = KV_ROWS, .columns = KV_VECTORS * KV_LANES,                                          \
         .kernels = {[DP_GEMM_F32] = kernels_f32, [DP_GEMM_I16] = kernels_i16, [DP_GEMM_BF16] = bf16, [DP_GEMM_U8] = u8}, \
-        .pack_rows = DP_RUNG(dp_gemm_pack_rows), .pack_panel = DP_RUNG(dp_gemm_pack_panel),                            \
+        .pack_rows = DP_RUNG(dp_gemm_pack_rows), .pack_panel = DP_RUNG(dp_gemm_pack_panel), .pack_wide = DP_RUNG(dp_gemm_pack_wide),                            \
         .finish = DP_RUNG(dp_gemm_finish), .decode_rows = DP_RUNG(dp_gemm_decode_rows),                                \
         .decode = DP_RUNG(dp_gemm_decode), .widen = DP_RUNG(dp_gemm_widen),                                            \
         __VA_ARGS__                                                                                                    \

@@ -355,3 +355,25 @@ void DP_RUNG(dp_gemm_pack_panel)(dp_gemm_kind kind, const dp_gemm_view *view, si
     if (sums)
         subtract_column_sums(dst, dp_gemm_ceil(k_count, groups[kind]), sums);
 }
+
+DP_INLINE void wide(vf (*load)(const void *, size_t), size_t size, const char *src, ptrdiff_t step, size_t panels,
+                    size_t k_count, float *dst, size_t panel_stride) {
+    for (size_t p = 0; p < k_count; p++, dst += PANEL_WIDTH, src += step) {
+        for (size_t at = 0; at < panels * PANEL_WIDTH * size; at += 64)
+            __builtin_prefetch(src + ROWS_AHEAD * step + at);
+        for (size_t q = 0; q < panels; q++)
+            for (size_t j = 0; j < PANEL_WIDTH; j += DP_LANES)
+                vf_store_f32(dst + q * panel_stride, j, load(src, q * PANEL_WIDTH + j));
+    }
+}
+
+void DP_RUNG(dp_gemm_pack_wide)(const dp_gemm_view *view, size_t panels, size_t k_count, float *dst,
+                                size_t panel_stride) {
+    const char *src = element(view, view->first);
+    if (view->dtype == DP_F32)
+        wide(vf_load_f32, 4, src, 4 * view->k_stride, panels, k_count, dst, panel_stride);
+    else if (view->dtype == DP_F16)
+        wide(vf_load_f16, 2, src, 2 * view->k_stride, panels, k_count, dst, panel_stride);
+    else
+        wide(vf_load_bf16, 2, src, 2 * view->k_stride, panels, k_count, dst, panel_stride);
+}

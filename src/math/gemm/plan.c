@@ -5,6 +5,7 @@ enum {
     UNIT_BLOCK_MAX = 512,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
     TILED_UNIT_BLOCK_MAX = 256,        /* the same for 32 rows */
     COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
+    COLUMN_BLOCK_MAX = 512,            /* with few units: what was packed is multiplied while it is near */
     DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
     BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
     SUMS_ROWS = 336,                   /* rows of a tile whose unfinished sums live in the scratch */
@@ -240,6 +241,7 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
                                   p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= DIRECT_ROWS * rows);
     size_t fit = COLUMN_BLOCK_BYTES / (plan->unit_block * 4) / columns * columns;
+    fit = fit < COLUMN_BLOCK_MAX ? fit : COLUMN_BLOCK_MAX;
     plan->column_block = fit < columns ? columns : fit < plan->tile_n ? fit : plan->tile_n;
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */
     plan->rows_at = 0;

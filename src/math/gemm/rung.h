@@ -9,6 +9,8 @@
                                   uint32_t *dst, size_t dst_stride);                                                   \
     void dp_gemm_pack_panel_##rung(dp_gemm_kind kind, const dp_gemm_view *view, size_t columns, size_t k_count,        \
                                    uint32_t *dst, int32_t *sums);                                                      \
+    void dp_gemm_pack_wide_##rung(const dp_gemm_view *view, size_t panels, size_t k_count, float *dst,                 \
+                                  size_t panel_stride);                                                                \
     void dp_gemm_finish_##rung(const dp_gemm_plan *plan, dp_gemm_spot spot, const uint32_t *sums, size_t stride);      \
     void dp_gemm_decode_rows_##rung(const dp_gemm_plan *plan, float *rows);                                            \
     void dp_gemm_decode_##rung(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums);    \

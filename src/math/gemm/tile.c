@@ -55,8 +55,18 @@ void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_
         memset(dst + r * dst_stride + count, 0, (end - count) * sizeof *dst);
 }
 
-/* One panel, columns from j, of units [u, u + count). */
-static void pack_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t count, uint32_t *dst) {
+/* Whole panels from column j on that can be packed together, at least 1. */
+static size_t panels_together(const dp_gemm_plan *plan, size_t j, size_t last) {
+    enum { TOGETHER = 4 };
+    const dp_gemm_matrix *b = &plan->problem.b;
+    const size_t whole = (last - j) / plan->rung->columns;
+    bool wide = plan->kind == DP_GEMM_F32 && !plan->problem.quant.scale && !b->fill && b->column_stride == 1 &&
+                (b->dtype == DP_F32 || b->dtype == DP_F16 || b->dtype == DP_BF16);
+    return !wide || whole < 2 ? 1 : least(whole, TOGETHER);
+}
+
+/* `panels` panels (more than one: see panels_together), columns from j, of units [u, u + count). */
+static void pack_panels(const dp_gemm_plan *plan, size_t j, size_t panels, size_t u, size_t count, uint32_t *dst) {
     const dp_gemm_matrix *b = &plan->problem.b;
     const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - j);
     if (b->fill) {
@@ -75,10 +85,14 @@ static void pack_panel(const dp_gemm_plan *plan, size_t j, size_t u, size_t coun
         v.quant = plan->problem.quant.scale ? &plan->problem.quant : NULL;
         v.k_first = p.k;
         v.j_first = j;
-        plan->rung->pack_panel((dp_gemm_kind)plan->kind, &v, columns, p.k_count, dst + done * width, sums);
+        if (panels > 1)
+            plan->rung->pack_wide(&v, panels, p.k_count, (float *)dst + done * width, count * width);
+        else
+            plan->rung->pack_panel((dp_gemm_kind)plan->kind, &v, columns, p.k_count, dst + done * width, sums);
         done += p.units;
     }
-    memset(dst + count * width, 0, (dp_gemm_kernel_units(plan, count) - count) * width * sizeof *dst);
+    if (panels == 1)
+        memset(dst + count * width, 0, (dp_gemm_kernel_units(plan, count) - count) * width * sizeof *dst);
 }
 
 /* A panel of 16-bit elements as they are. */
@@ -104,7 +118,7 @@ void dp_gemm_pack_b_all(const dp_gemm_plan *plan, void *out_packed) {
             if (packed_unit_bytes(plan) == 2)
                 pack_narrow_panel(plan, j, u, count, (uint16_t *)dst);
             else
-                pack_panel(plan, j, u, count, (uint32_t *)dst);
+                pack_panels(plan, j, 1, u, count, (uint32_t *)dst);
         }
 }
 
@@ -151,14 +165,18 @@ static void fill_panels(const place *p) {
     const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
     if (panel_in_place(plan) || p->units == 0)
         return;
-    for (size_t j = p->j; j < p->j + p->columns; j += width) {
+    const size_t last = p->j + p->columns;
+    for (size_t j = p->j, panels; j < last; j += panels * width) {
         uint32_t *dst = p->panel + (j - p->j) / width * (dp_gemm_kernel_units(plan, p->units) * width + sums);
-        if (plan->problem.b.packed)
+        panels = 1;
+        if (plan->problem.b.packed) {
             plan->rung->widen((float *)dst,
                               (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
                               plan->problem.b.dtype, p->units * width);
-        else if (!plan->b_direct || j + width > plan->problem.n)
-            pack_panel(plan, j, p->u, p->units, dst);
+        } else if (!plan->b_direct || j + width > plan->problem.n) {
+            panels = panels_together(plan, j, last);
+            pack_panels(plan, j, panels, p->u, p->units, dst);
+        }
     }
 }
 
@@ -179,54 +197,61 @@ static void put_plain(const place *p, dp_gemm_spot s, const uint32_t *sums, size
     }
 }
 
-static void run_micro(const place *p, dp_gemm_spot s, const uint32_t *a, size_t a_stride, const dp_gemm_walk *walk) {
+/* The spot by its address: as a copy its fields, just written, would be read together as vectors, and wait for all
+ * stores of C before them. */
+static void run_micro(const place *p, const dp_gemm_spot *s, const uint32_t *a, size_t a_stride,
+                      const dp_gemm_walk *walk) {
     const dp_gemm_plan *plan = p->plan;
     const dp_gemm_rung *rung = plan->rung;
-    const panel_view b = panel_at(p, s.j);
-    const size_t width = rung->columns, vectors = s.columns > rung->lanes ? 2 : 1;
+    const panel_view b = panel_at(p, s->j);
+    const size_t width = rung->columns, vectors = s->columns > rung->lanes ? 2 : 1;
     const size_t units = dp_gemm_kernel_units(plan, p->units);
-    dp_gemm_kernel_fn kernel =
-        plan->tiled ? rung->kernels[plan->kind][(vectors - 1) * 2 + (s.rows > DP_GEMM_TILE)]
-                    : rung->kernels[plan->kind][(vectors - 1) * rung->rows + s.rows - 1];
-    const bool whole = s.columns == vectors * rung->lanes && (!plan->tiled || s.rows % DP_GEMM_TILE == 0);
+    dp_gemm_kernel_fn kernel = plan->tiled ? rung->kernels[plan->kind][(vectors - 1) * 2 + (s->rows > DP_GEMM_TILE)]
+                                           : rung->kernels[plan->kind][(vectors - 1) * rung->rows + s->rows - 1];
+    const bool whole = s->columns == vectors * rung->lanes && (!plan->tiled || s->rows % DP_GEMM_TILE == 0);
     _Alignas(64) uint32_t small[DP_GEMM_ROWS_MAX * DP_GEMM_COLUMNS_MAX];
     if (plan->plain) {
         bool add = !p->first || plan->problem.beta != 0;
         ptrdiff_t c_stride = plan->problem.c.row_stride;
         if (whole && c_stride >= 0) {
-            uint32_t *c = (uint32_t *)(uintptr_t)plan->problem.c.data + (ptrdiff_t)s.i * c_stride + s.j;
+            uint32_t *c = (uint32_t *)(uintptr_t)plan->problem.c.data + (ptrdiff_t)s->i * c_stride + s->j;
             kernel(units, a, a_stride, b.data, b.stride, b.init, c, (size_t)c_stride, add, walk);
         } else {
             kernel(units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
-            put_plain(p, s, small, width, add);
+            put_plain(p, *s, small, width, add);
         }
     } else if (p->first && p->last) {
         kernel(units, a, a_stride, b.data, b.stride, b.init, small, width, false, walk);
-        rung->finish(plan, s, small, width);
+        rung->finish(plan, *s, small, width);
     } else {
-        uint32_t *sums = p->sums + (s.i - p->m_first) * plan->column_block + (s.j - p->j);
+        uint32_t *sums = p->sums + (s->i - p->m_first) * plan->column_block + (s->j - p->j);
         kernel(units, a, a_stride, b.data, b.stride, b.init, sums, plan->column_block, !p->first, walk);
         if (p->last)
-            rung->finish(plan, s, sums, plan->column_block);
+            rung->finish(plan, *s, sums, plan->column_block);
     }
 }
 
-/* What is to be prefetched in a number of walks (see dp_gemm_walk), one per call of the micro-kernel. */
+/*
+ * What is to be prefetched in a number of walks (see dp_gemm_walk), one per call of the micro-kernel. `at` changes with
+ * each and stands apart from what does not: copied together as one vector, it would have to wait for the stores of the
+ * micro-kernel before it.
+ */
 typedef struct {
-    dp_gemm_walk walk;
+    const char *at;
+    size_t left, period, phase;
     ptrdiff_t next;   /* from one walk to the next ... */
     ptrdiff_t rewind; /* ... and this much more after every `period` */
-    size_t left, period, phase;
+    ptrdiff_t step, turn;
 } walks;
 
 static bool walk_on(walks *w, dp_gemm_walk *out) {
     if (w->left == 0)
         return false;
-    *out = w->walk;
+    *out = (dp_gemm_walk){.at = w->at, .step = w->step, .turn = w->turn};
     w->left--;
-    w->walk.at += w->next;
+    w->at += w->next;
     if (++w->phase == w->period) {
-        w->walk.at += w->rewind;
+        w->at += w->rewind;
         w->phase = 0;
     }
     return true;
@@ -239,9 +264,9 @@ static walks walks_of_a(const place *p, size_t i, size_t rows) {
     if (i >= p->m_last || a->column_stride != 1 || p->plan->problem.n_blocks)
         return (walks){0};
     walks w = {.left = dp_gemm_ceil(least(rows, p->m_last - i), 8), .next = 8 * stride};
-    w.walk = (dp_gemm_walk){.at = (const char *)a->data + (ptrdiff_t)i * stride + (ptrdiff_t)p->u * group * size,
-                            .step = stride,
-                            .turn = 16 * group * size - 8 * stride};
+    w.at = (const char *)a->data + (ptrdiff_t)i * stride + (ptrdiff_t)p->u * group * size;
+    w.step = stride;
+    w.turn = 16 * group * size - 8 * stride;
     return w;
 }
 
@@ -257,7 +282,8 @@ static walks walks_of_b(const place *p) {
         size_t panel = p->j / plan->rung->columns, after = dp_gemm_ceil(p->j + p->columns, plan->rung->columns);
         size_t at = dp_gemm_packed_b_at(plan, p->block + 1, panel),
                end = dp_gemm_packed_b_at(plan, p->block + 1, after);
-        return (walks){.walk = {.at = (const char *)b->data + at, .step = 64},
+        return (walks){.at = (const char *)b->data + at,
+                       .step = 64,
                        .next = (ptrdiff_t)(64 * steps),
                        .left = (end - at) / (64 * steps)};
     }
@@ -268,9 +294,9 @@ static walks walks_of_b(const place *p) {
     if (rows == 0)
         return (walks){0};
     walks w = {.period = dp_gemm_ceil(p->columns * (size_t)size, 512), .next = 512};
-    w.walk = (dp_gemm_walk){.at = (const char *)b->data + (ptrdiff_t)first * stride + (ptrdiff_t)p->j * size,
-                            .step = 64,
-                            .turn = stride - 512};
+    w.at = (const char *)b->data + (ptrdiff_t)first * stride + (ptrdiff_t)p->j * size;
+    w.step = 64;
+    w.turn = stride - 512;
     w.rewind = (ptrdiff_t)rows * stride - 512 * (ptrdiff_t)w.period;
     w.left = w.period * (count / rows);
     return w;
@@ -302,7 +328,7 @@ static void run_block(const place *p) {
             if (!walk_on(&next_a, &walk))
                 walk_on(&next_b, &walk);
             s.columns = least(width, p->j + p->columns - s.j);
-            run_micro(p, s, a, a_stride, &walk);
+            run_micro(p, &s, a, a_stride, &walk);
         }
     }
 }
