@@ -138,7 +138,7 @@ static void step(lane *lanes, uint64_t *random) {
     case 8:
         if (next_random(random) % 50 == 0) { /* a stream that fails beside the others, and its end */
             void *bad;
-            MUST(dp_stream_create(next_random(random) % 8, 0, &bad));
+            MUST(dp_stream_create(next_random(random) % 8, &bad));
             MUST(dp_launch_submit(&info, 1 + next_random(random) % 9, bad, faulty, NULL, 0));
             if (dp_stream_synchronise(bad, -1) != DP_ERR_KERNEL)
                 atomic_fetch_add(&wrong, 1);
@@ -148,7 +148,7 @@ static void step(lane *lanes, uint64_t *random) {
         break;
     default:
         MUST(dp_stream_destroy(l->stream, false));
-        MUST(dp_stream_create(next_random(random) % 8, 0, &l->stream));
+        MUST(dp_stream_create(next_random(random) % 8, &l->stream));
         break;
     }
 }
