@@ -17,7 +17,7 @@ typedef struct formula {
     kind kind;
     int operands, flags;
     double low, high; /* of operands */
-    double params[3];
+    double params[4];
     double slack; /* absolute tolerance in units of 2^-23, beside the relative one */
     double (*value)(double a, double b, double c, const double *p);
 } formula;
@@ -31,6 +31,28 @@ static double modulo(double a, double b) {
 }
 static double integer_power(double a, double b) {
     return b < 0 && a == rint(a) && b == rint(b) && fabs(a) > 1 ? pow(a, b) : pow(a, b);
+}
+static double greatest_divisor(double a, double b) {
+    while (b != 0) {
+        double rest = fmod(a, b);
+        a = b;
+        b = rest;
+    }
+    return fabs(a);
+}
+/* Bisection: nothing in common with the library's way. */
+static double inverse_erf(double x) {
+    if (fabs(x) == 1)
+        return copysign(INFINITY, x);
+    double low = -6, high = 6;
+    for (int i = 0; i < 90; i++) {
+        double middle = (low + high) / 2;
+        if (erf(middle) < x)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
 }
 static double sigma(double x) {
     return 1 / (1 + exp(-x));
@@ -150,12 +172,29 @@ static double sigma(double x) {
     F(hardswish_backward, FLOAT, 2, GRID, -9, 9, 0, 0, 0, 16, b < -3 ? 0 : b <= 3 ? a * (b / 3 + 0.5) : a)             \
     F(hardshrink_backward, FLOAT, 2, GRID, -9, 9, 2, 0, 0, 0, fabs(b) <= p[0] ? 0 : a)                                 \
     F(softplus_backward, FLOAT, 2, 0, -9, 9, 1.5, 20, 0, 1, b *p[0] > p[1] ? a : a * sigma(b * p[0]))                  \
+    F(round_off, ARITH, 1, GRID, -9, 9, 2, 0, 0, 0, floor(a))                                                          \
+    F(erfinv, FLOAT, 1, 0, -0.99, 0.99, 0, 0, 0, 4, inverse_erf(a))                                                    \
+    F(isin, PRED, 2, GRID, -1, 1, 1, 0, 0, 0, a != b)                                                                  \
+    F(gcd, BITS, 2, 0, -60, 60, 0, 0, 0, 0, greatest_divisor(a, b))                                                    \
+    F(masked_scale, FLOAT, 2, 0, -9, 9, 3, 0, 0, 0, a *b *p[0])                                                        \
+    F(gelu_backward_by_mode, FLOAT, 2, 0, -6, 6, 1, 0, 0, 64,                                                          \
+      a *(sigma(2 * 0.79788456080286535588 * (b + 0.044715 * b * b * b)) +                                             \
+          b * sigma(2 * 0.79788456080286535588 * (b + 0.044715 * b * b * b)) *                                         \
+              sigma(-2 * 0.79788456080286535588 * (b + 0.044715 * b * b * b)) * 2 * 0.79788456080286535588 *           \
+              (1 + 3 * 0.044715 * b * b)))                                                                             \
+    F(gelu_quick_backward, FLOAT, 2, 0, -6, 6, 0, 0, 0, 64,                                                            \
+      a *(sigma(1.702 * b) + 1.702 * b * sigma(1.702 * b) * sigma(-1.702 * b)))                                        \
+    F(log_sigmoid_backward, FLOAT, 2, 0, -20, 20, 0, 0, 0, 0, a *sigma(-b))                                            \
+    F(logit_backward, FLOAT, 2, 0, 0.01, 0.99, 0.125, 0, 0, 0, b<p[0] || b> 1 - p[0] ? 0 : a / (b * (1 - b)))          \
+    F(mish_backward, FLOAT, 2, 0, -9, 30, 0, 0, 0, 64,                                                                 \
+      a *(tanh(log1p(exp(b))) + b * (1 - tanh(log1p(exp(b))) * tanh(log1p(exp(b)))) * sigma(b)))                       \
+    F(elu_backward, FLOAT, 2, 0, -9, 9, 1.5, 2, 0.5, 1, a *(b > 0 ? p[1] : p[2] * p[0] * p[1] * exp(b * p[2])))        \
     F(gelu_backward, FLOAT, 2, 0, -6, 6, 0, 0, 0, 32,                                                                  \
       a *(0.5 * (1 + erf(b * M_SQRT1_2)) + b * exp(-0.5 * b * b) * 0.39894228040143267794))
 FORMULAS
 #undef F
 #define F(name, kind, operands, flags, low, high, p0, p1, p2, slack, expression)                                       \
-    {#name, kind, operands, flags, low, high, {p0, p1, p2}, slack, value_##name},
+    {#name, kind, operands, flags, low, high, {p0, p1, p2, 0}, slack, value_##name},
 static const formula formulas[] = {FORMULAS};
 
 static const formula *find_formula(const char *name) {
@@ -331,6 +370,9 @@ static void check(const caller *op, const mapping *m, shape s, aclDataType type)
                 scalars[p] = aclCreateScalar(&real, ACL_FLOAT);
             }
             values[p].pointer = scalars[p];
+        } else if (m->kind[p] == 'X') {
+            constants[k] = v;
+            values[p].pointer = v != 0 ? "tanh" : "none";
         } else if (m->kind[p] == 'R') {
             constants[k] = values[p].real = (float)v;
         } else {

@@ -115,9 +115,19 @@ static bool is_number(const dp_arg *arg) {
     return arg->kind == DP_ARG_SCALAR || arg->kind == DP_ARG_INTEGER || arg->kind == DP_ARG_REAL;
 }
 
+/* Names of the forms of gelu are numbers, too. */
+static bool is_form(const dp_arg *arg) {
+    return arg->kind == DP_ARG_TEXT && (strcmp(arg->as.text, "none") == 0 || strcmp(arg->as.text, "tanh") == 0);
+}
+
 static dp_status check_args(const dp_operator_call *call, const row *r) {
     for (int i = 0; i < call->n_in; i++) {
         const dp_arg *arg = &call->in[i];
+        if (arg->kind == DP_ARG_TEXT && !is_form(arg))
+            return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.40s\", but must be \"none\" or \"tanh\"", arg->name,
+                           arg->as.text);
+        if (i >= r->operands && is_form(arg))
+            continue;
         if (i >= r->operands ? arg->kind != DP_ARG_ABSENT && !is_number(arg)
                              : arg->kind != DP_ARG_TENSOR && arg->kind != DP_ARG_ABSENT && !is_number(arg))
             return dp_fail(DP_ERR_INTERNAL, "%s is neither a tensor nor a number", arg->name);
@@ -201,7 +211,8 @@ static bool fill_state(const dp_operator_call *call, const row *r, state *s) {
         ok = ok && to->load;
     }
     for (int i = 0; i < r->params; i++)
-        s->params[i] = dp_arg_real(&call->in[r->operands + i], 0);
+        s->params[i] = is_form(&call->in[r->operands + i]) ? strcmp(call->in[r->operands + i].as.text, "tanh") == 0
+                                                           : dp_arg_real(&call->in[r->operands + i], 0);
     s->out = (operand){.slot = call->out[0].slot,
                        .element = out->element,
                        .is_compute_type = out->element == dp_compute_element(s->compute)};
@@ -258,6 +269,15 @@ dp_status dp_elementwise_prepare(const dp_operator_call *call, dp_plan **out_pla
     plan->path = raw ? dp_loop_across(&s->loop) >= 0 ? "blocks transposed" : "copy" : path_name(s);
     *out_plan = plan;
     return DP_OK;
+}
+
+int dp_elementwise_operands(const dp_function *function) {
+    return function->prepare == dp_elementwise_prepare ? ((const row *)function->detail)->operands : DP_OP_BINDS;
+}
+
+void dp_elementwise_set_param(dp_plan *plan, int param, double value) {
+    state *s = dp_plan_state(plan);
+    s->params[param] = value;
 }
 
 /* The task. */

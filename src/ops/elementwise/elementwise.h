@@ -16,4 +16,9 @@
 
 dp_status dp_elementwise_prepare(const dp_operator_call *call, dp_plan **out_plan);
 
+/* How many arguments of a function are operands, the rest being numbers; all of them for functions of other families. */
+int dp_elementwise_operands(const dp_function *function);
+/* Changes a number of a plan that dp_elementwise_prepare made. */
+void dp_elementwise_set_param(dp_plan *plan, int param, double value);
+
 #endif

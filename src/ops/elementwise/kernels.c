@@ -116,6 +116,51 @@ static inline i64 remainder_i64(i64 a, i64 b) {
     i64 rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+static inline i64 gcd_i64(i64 a, i64 b) {
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    while (y) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return (i64)x;
+}
+/* Giles' single precision polynomials ("Approximating the erfinv function", 2011), then two steps of Newton. */
+static inline f64 erfinv_of(f64 x) {
+    if (!(fabs(x) < 1))
+        return fabs(x) == 1 ? copysign(INFINITY, x) : NAN;
+    f64 w = -log1p(-x * x), p;
+    if (w < 5) {
+        w -= 2.5;
+        p = 2.81022636e-08;
+        p = 3.43273939e-07 + p * w;
+        p = -3.5233877e-06 + p * w;
+        p = -4.39150654e-06 + p * w;
+        p = 0.00021858087 + p * w;
+        p = -0.00125372503 + p * w;
+        p = -0.00417768164 + p * w;
+        p = 0.246640727 + p * w;
+        p = 1.50140941 + p * w;
+    } else {
+        w = sqrt(w) - 3;
+        p = -0.000200214257;
+        p = 0.000100950558 + p * w;
+        p = 0.00134934322 + p * w;
+        p = -0.00367342844 + p * w;
+        p = 0.00573950773 + p * w;
+        p = -0.0076224613 + p * w;
+        p = 0.00943887047 + p * w;
+        p = 1.00167406 + p * w;
+        p = 2.83297682 + p * w;
+    }
+    f64 y = p * x;
+    f64 sign = x < 0 ? -1 : 1;
+    for (int i = 0; i < 2; i++) { /* near 1 the complement keeps its digits */
+        f64 above = fabs(x) > 0.5 ? sign * ((1 - fabs(x)) - erfc(sign * y)) : erf(y) - x;
+        y -= above * exp(y * y) * 0.88622692545275801365;
+    }
+    return y;
+}
 static inline i64 power_i64(i64 base, i64 exponent) {
     if (exponent < 0)
         return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
@@ -145,8 +190,9 @@ static inline i64 param_i64(f64 x) {
     typedef TYPE T;                                                                                                    \
     T *d = dst;                                                                                                        \
     const T *a_ = in_a, *b_ = in_b, *c_ = in_c;                                                                        \
-    const T p0 = param_##TYPE(rp[0]), p1 = param_##TYPE(rp[1]), p2 = param_##TYPE(rp[2]);                              \
-    (void)p0, (void)p1, (void)p2, (void)b_, (void)c_;
+    const T p0 = param_##TYPE(rp[0]), p1 = param_##TYPE(rp[1]), p2 = param_##TYPE(rp[2]),                              \
+            p3 = param_##TYPE(rp[3]);                                                                                  \
+    (void)p0, (void)p1, (void)p2, (void)p3, (void)b_, (void)c_;
 #define LOOP_ELEMENT                                                                                                   \
     const T a = a_[i], b = b_[i], c = c_[i];                                                                           \
     (void)a, (void)b, (void)c;

@@ -24,7 +24,7 @@ typedef enum dp_elementwise_id {
 
 enum { DP_TILE = 1024 };
 
-/* n <= DP_TILE elements; dst may be one of the inputs. Parameters are doubles, converted to the compute type. */
+/* n <= DP_TILE elements; dst may be one of the inputs. Four parameters, as doubles: converted to the compute type. */
 typedef void (*dp_elementwise_fn)(void *dst, const void *a, const void *b, const void *c, const double *params,
                                   size_t n);
 typedef void (*dp_convert_fn)(void *dst, const void *src, size_t n);

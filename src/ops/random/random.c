@@ -21,6 +21,7 @@
 
 enum { TILES_GRAIN = 4 };
 
+static const double no_params[4];
 static dp_philox_fn philox;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void choose(void) {
@@ -160,9 +161,9 @@ static void make_normal(const job *j, int64_t at, const uint32_t *words, size_t 
             angle.f32[k] = 6.2831853071795864769f * dp_unit_below_one(words[2 * k + 1]);
         }
     }
-    t->run[DP_ELEMENTWISE_log][compute](&radius, &radius, &radius, &radius, NULL, pairs);
-    t->run[DP_ELEMENTWISE_sin][compute](&sine, &angle, &angle, &angle, NULL, pairs);
-    t->run[DP_ELEMENTWISE_cos][compute](&angle, &angle, &angle, &angle, NULL, pairs);
+    t->run[DP_ELEMENTWISE_log][compute](&radius, &radius, &radius, &radius, no_params, pairs);
+    t->run[DP_ELEMENTWISE_sin][compute](&sine, &angle, &angle, &angle, no_params, pairs);
+    t->run[DP_ELEMENTWISE_cos][compute](&angle, &angle, &angle, &angle, no_params, pairs);
     read_parameter(j, &j->s->first, at, n, mean);
     read_parameter(j, &j->s->second, at, n, deviation);
     for (size_t i = 0; i < n; i++) {
@@ -202,7 +203,7 @@ static void make_exponential(const job *j, const uint32_t *words, size_t n, tile
         else
             out->f32[i] = dp_unit_above_zero(words[i]);
     }
-    dp_elementwise_current()->run[DP_ELEMENTWISE_log][s->compute](out, out, out, out, NULL, n);
+    dp_elementwise_current()->run[DP_ELEMENTWISE_log][s->compute](out, out, out, out, no_params, n);
     for (size_t i = 0; i < n; i++) {
         if (s->wide)
             out->f64[i] = -out->f64[i] / s->first.number;
