@@ -65,7 +65,7 @@ endforeach()
 # Called at the end of the top CMakeLists.txt, when the targets exist.
 function(doppel_install_targets)
   install(TARGETS ascendcl LIBRARY DESTINATION lib64)
-  foreach(program ascc doppel)
+  foreach(program ascc doppel atc)
     if(TARGET ${program})
       set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${DOPPEL_SDK_DIR}/bin
                                                   INSTALL_RPATH "$ORIGIN/../lib64")

@@ -1,9 +1,10 @@
 /*
  * acl_mdl.h - models: loading, describing and executing compiled models, image preprocessing, captured graphs.
  *
- * Doppel does not execute models yet. The types, constants and functions are declared so that programs build; every
- * function is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in aclGetRecentErrMsg, or NULL, 0 or the type's
- * "undefined" value where it does not return a code. Output arguments are left as they were.
+ * Doppel loads and executes models that its own atc has compiled for fixed shapes. Buffers of data sets are device memory of
+ * at least the size that the description tells. What is not done yet - batch sizes and shapes chosen at run time,
+ * AIPP, bundles, queues, dumps, captured streams - is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in
+ * aclGetRecentErrMsg, or NULL, 0 or the type's "undefined" value where a function does not return a code.
  */
 #ifndef ACL_MDL_H
 #define ACL_MDL_H

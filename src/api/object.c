@@ -53,6 +53,10 @@ static const char *kind_name(dp_object_kind kind) {
         return "aclopAttr of aclopCreateAttr";
     case DP_OBJECT_OP_HANDLE:
         return "aclopHandle of aclopCreateHandle";
+    case DP_OBJECT_MODEL_DESC:
+        return "model description of aclmdlCreateDesc";
+    case DP_OBJECT_DATASET:
+        return "data set of aclmdlCreateDataset";
     }
     return "object";
 }

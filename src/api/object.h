@@ -21,7 +21,9 @@ typedef enum dp_object_kind {
     DP_OBJECT_SCALAR_LIST,
     DP_OBJECT_OP_EXECUTOR,
     DP_OBJECT_OP_ATTR,
-    DP_OBJECT_OP_HANDLE
+    DP_OBJECT_OP_HANDLE,
+    DP_OBJECT_MODEL_DESC,
+    DP_OBJECT_DATASET
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */

@@ -15,6 +15,7 @@ typedef enum dp_mem_kind {
     DP_MEM_CHECK,   /* shadow memory, findings */
     DP_MEM_TRACE,   /* recorded instructions */
     DP_MEM_TOOL,    /* command line programs */
+    DP_MEM_GRAPH,   /* models and their programs */
     DP_MEM_SCRATCH, /* what threads keep between pieces of work (scratch.h) */
     DP_MEM_KIND_COUNT
 } dp_mem_kind;

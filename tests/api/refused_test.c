@@ -34,8 +34,7 @@ TEST(refusals_are_said) {
 }
 
 TEST(refusals_that_return_values) {
-    CHECK(aclmdlCreateDesc() == NULL && aclmdlGetNumInputs(NULL) == 0);
-    CHECK(aclmdlGetInputDataType(NULL, 0) == ACL_DT_UNDEFINED && aclmdlGetInputFormat(NULL, 0) == ACL_FORMAT_UNDEFINED);
+    CHECK(aclmdlCreateConfigHandle() == NULL && aclmdlGetOpAttr(NULL, "", "") == NULL);
     CHECK(aclrtCreateBinary(NULL, 0) == NULL && aclrtAllocatorCreateDesc() == NULL);
 }
 

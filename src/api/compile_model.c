@@ -1,0 +1,143 @@
+/* doppel/compile.h: files and texts around the graph compiler. */
+#include "doppel/compile.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/chip.h"
+#include "graph/compile.h"
+#include "graph/model_file.h"
+
+enum { INPUTS_MAX = 64, PATH_BYTES = 4096 };
+
+static dp_status read_file(const char *path, void **out_bytes, size_t *out_size) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return dp_fail(DP_ERR_IO, "model %s: %s", path, strerror(errno));
+    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    void *bytes = size >= 0 && size < LONG_MAX ? dp_alloc(DP_MEM_GRAPH, (size_t)size + 1) : NULL;
+    rewind(file);
+    dp_status status = DP_OK;
+    if (!bytes)
+        status = size >= 0 ? dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for model %s (%ld bytes)", path, size)
+                           : dp_fail(DP_ERR_IO, "model %s: %s", path, strerror(errno));
+    else if (fread(bytes, 1, (size_t)size, file) != (size_t)size)
+        status = dp_fail(DP_ERR_IO, "model %s: %s", path, ferror(file) ? strerror(errno) : "it changed while it was read");
+    fclose(file);
+    if (status != DP_OK) {
+        dp_free(bytes);
+        return status;
+    }
+    *out_bytes = bytes;
+    *out_size = (size_t)size;
+    return DP_OK;
+}
+
+/* "n,c,h,w" */
+static bool parse_dims(const char *text, dp_input_shape *shape) {
+    for (shape->rank = 0; *text || shape->rank == 0; text++) {
+        char *end;
+        errno = 0;
+        long long dim = strtoll(text, &end, 10);
+        if (end == text || errno || dim < 0 || shape->rank == DP_TENSOR_DIMS)
+            return false;
+        shape->dims[shape->rank++] = dim;
+        text = end;
+        while (*text == ' ')
+            text++;
+        if (*text != ',')
+            return !*text;
+    }
+    return false;
+}
+
+/* "name:dims;name:dims" in place; a name may have colons of its own, the last one ends it. */
+static dp_status parse_shapes(char *text, dp_input_shape *shapes, int *out_n) {
+    char *rest = text;
+    for (char *one = strtok_r(text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
+        char *colon = strrchr(one, ':');
+        while (*one == ' ')
+            one++;
+        if (*out_n == INPUTS_MAX)
+            return dp_fail(DP_ERR_ARGUMENT, "input_shape names more than %d inputs", INPUTS_MAX);
+        if (!colon || colon == one || !parse_dims(colon + 1, &shapes[*out_n]))
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "input_shape has \"%.80s\", but must be name:dims, the dims being numbers from 0 with commas between "
+                           "them, like data:1,3,224,224",
+                           one);
+        *colon = '\0';
+        shapes[(*out_n)++].name = one;
+    }
+    return DP_OK;
+}
+
+/* The folder a file is in. */
+static void folder_of(const char *path, char *out) {
+    const char *slash = strrchr(path, '/');
+    snprintf(out, PATH_BYTES, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+static dp_status compile(const dp_compile_options *o, dp_input_shape *shapes, int n_shapes, FILE *print) {
+    char folder[PATH_BYTES], output[PATH_BYTES];
+    void *bytes = NULL;
+    size_t size = 0, length = strlen(o->output);
+    dp_model *model;
+    bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
+    if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
+        return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
+    dp_status status = read_file(o->model, &bytes, &size);
+    if (status != DP_OK)
+        return status;
+    folder_of(o->model, folder);
+    status = dp_compile_onnx(bytes, size, folder, shapes, n_shapes, print, &model);
+    dp_free(bytes);
+    if (status != DP_OK)
+        return status;
+    status = dp_model_file_write(output, &model, 1);
+    dp_model_free(model);
+    return status;
+}
+
+static dp_status check(const dp_compile_options *o) {
+    if (!o->model || !*o->model)
+        return dp_fail(DP_ERR_ARGUMENT, "model is missing: the name of an ONNX file");
+    if (!o->output || !*o->output)
+        return dp_fail(DP_ERR_ARGUMENT, "output is missing: the name of the file to write, without .om");
+    if (o->soc_version && !dp_chip_find(o->soc_version))
+        return dp_fail(DP_ERR_ARGUMENT, "soc_version is \"%s\", which is no chip that is known; try Ascend910B3",
+                       o->soc_version);
+    return DP_OK;
+}
+
+static dp_status run(const dp_compile_options *o) {
+    dp_input_shape shapes[INPUTS_MAX] = {{0}};
+    int n_shapes = 0;
+    dp_status status = check(o);
+    char *text = o->input_shape ? strdup(o->input_shape) : NULL;
+    if (status == DP_OK && o->input_shape && !text)
+        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
+    if (status == DP_OK && text)
+        status = parse_shapes(text, shapes, &n_shapes);
+    FILE *print = NULL;
+    if (status == DP_OK && o->dump_graph) {
+        print = strcmp(o->dump_graph, "-") == 0 ? stdout : fopen(o->dump_graph, "w");
+        if (!print)
+            status = dp_fail(DP_ERR_IO, "dump_graph %s: %s", o->dump_graph, strerror(errno));
+    }
+    if (status == DP_OK)
+        status = compile(o, shapes, n_shapes, print);
+    if (print && print != stdout && fclose(print) != 0 && status == DP_OK)
+        status = dp_fail(DP_ERR_IO, "dump_graph %s: %s", o->dump_graph, strerror(errno));
+    free(text);
+    return status;
+}
+
+bool dp_compile_model(const dp_compile_options *options, char *message, size_t message_bytes) {
+    dp_status status = run(options);
+    if (message_bytes)
+        snprintf(message, message_bytes, "%s", status == DP_OK ? "" : dp_fail_message());
+    return status == DP_OK;
+}

@@ -1,0 +1,24 @@
+/*
+ * compile.h - from an ONNX file to graphs that can be written and run.
+ */
+#ifndef DOPPEL_GRAPH_COMPILE_H
+#define DOPPEL_GRAPH_COMPILE_H
+
+#include "graph/graph.h"
+
+/* Shape of one input; name NULL: of the input at the same place as this is in the list. */
+typedef struct dp_input_shape {
+    const char *name;
+    int rank;
+    int64_t dims[DP_TENSOR_DIMS];
+    const void *contents; /* not NULL: the input has these elements for ever, and is none any more */
+} dp_input_shape;
+
+/*
+ * A lowered model for these input shapes; inputs that are not named must have known shapes in the file. folder: of the
+ * file, for weights beside it, or NULL. print: the graph is printed there after reading and after each pass (may be NULL).
+ */
+dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                          int n_shapes, FILE *print, dp_model **out_model);
+
+#endif

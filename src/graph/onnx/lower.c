@@ -1,0 +1,306 @@
+#include "graph/onnx/lower.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/infer.h"
+
+const dp_onnx_row dp_onnx_rows[] = {
+#define ROW(type, since, function, detail) {#type, since, dp_low_##function, detail},
+#include "graph/onnx/rows.def"
+};
+const unsigned dp_onnx_rows_count = sizeof dp_onnx_rows / sizeof dp_onnx_rows[0];
+
+static const dp_onnx_row *find_row(const char *type, int opset) {
+    const dp_onnx_row *found = NULL;
+    for (unsigned i = 0; i < dp_onnx_rows_count; i++)
+        if (strcmp(dp_onnx_rows[i].type, type) == 0 && dp_onnx_rows[i].since <= opset)
+            found = &dp_onnx_rows[i];
+    return found;
+}
+
+/* What the functions of the rows use. */
+
+dp_status dp_low_fail(dp_lowering *l, dp_status status, const char *format, ...) {
+    char reason[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    l->status = dp_fail(status, "node \"%s\" (%s): %s", l->node->name, l->node->type, reason);
+    return l->status;
+}
+
+static void keep(dp_lowering *l, dp_status status) {
+    if (l->status == DP_OK)
+        l->status = status;
+}
+
+dp_status dp_low_need(dp_lowering *l, int least) {
+    for (int i = 0; i < least; i++)
+        if (!dp_low_in(l, i))
+            return dp_low_fail(l, DP_ERR_ARGUMENT, "input %d is missing", i);
+    return DP_OK;
+}
+
+int dp_low_numbers(dp_lowering *l, int i, int64_t *out_numbers, int room) {
+    const dp_value *value = dp_low_in(l, i);
+    if (!value || !value->is_constant) {
+        dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d (%s) must be known before the model runs", i,
+                    value ? value->name : "absent");
+        return -1;
+    }
+    const dp_tensor *t = &value->tensor;
+    int64_t count = dp_tensor_count(t);
+    if (count > room || (t->element != DP_I64 && t->element != DP_I32)) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "input %d (%s) must have at most %d integers", i, value->name, room);
+        return -1;
+    }
+    for (int64_t k = 0; k < count; k++)
+        out_numbers[k] = t->element == DP_I64 ? ((const int64_t *)t->base)[k] : ((const int32_t *)t->base)[k];
+    return (int)count;
+}
+
+int dp_low_axes(dp_lowering *l, const char *name, int i, int64_t *out_numbers, int room) {
+    const dp_arg *arg = dp_node_attribute(l->node, name);
+    if (!arg)
+        return dp_low_in(l, i) ? dp_low_numbers(l, i, out_numbers, room) : 0;
+    if (arg->kind == DP_ARG_INTEGER) {
+        out_numbers[0] = arg->as.integer;
+        return 1;
+    }
+    if (arg->kind != DP_ARG_INT_LIST || arg->count > room) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "attribute %s must be a list of at most %d integers", name, room);
+        return -1;
+    }
+    memcpy(out_numbers, arg->as.integers, (size_t)arg->count * sizeof(int64_t));
+    return (int)arg->count;
+}
+
+dp_node *dp_low_begin(dp_lowering *l, const char *type, int n_outputs, int n_inputs, ...) {
+    if (l->status != DP_OK)
+        return NULL;
+    dp_node *node = dp_node_new(l->node->graph, l->node, type, l->node->name, n_inputs, n_outputs);
+    va_list args;
+    va_start(args, n_inputs);
+    for (int i = 0; node && i < n_inputs; i++)
+        node->inputs[i] = va_arg(args, dp_value *);
+    va_end(args);
+    if (!node)
+        keep(l, DP_ERR_OUT_OF_MEMORY);
+    return node;
+}
+
+void dp_low_integer(dp_lowering *l, dp_node *node, const char *name, int64_t value) {
+    if (node)
+        keep(l, dp_node_set_integer(node, name, value));
+}
+void dp_low_real(dp_lowering *l, dp_node *node, const char *name, double value) {
+    if (node)
+        keep(l, dp_node_set_real(node, name, value));
+}
+void dp_low_text(dp_lowering *l, dp_node *node, const char *name, const char *value) {
+    if (node)
+        keep(l, dp_node_set_text(node, name, value));
+}
+void dp_low_integers(dp_lowering *l, dp_node *node, const char *name, const int64_t *values, int count) {
+    if (node && count >= 0)
+        keep(l, dp_node_set_integers(node, name, values, count));
+}
+
+static int element_of_inputs(const dp_node *node) {
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i])
+            return node->inputs[i]->tensor.element;
+    return DP_EL_NONE;
+}
+
+void dp_low_give(dp_lowering *l, dp_node *node, int i, int k, int element) {
+    if (!node || k >= l->node->n_outputs || !l->node->outputs[k])
+        return;
+    dp_node_output(node, i, l->node->outputs[k]);
+    node->outputs[i]->tensor.element = element == DP_EL_NONE ? element_of_inputs(node) : element;
+}
+
+bool dp_low_output(dp_lowering *l, dp_node *node, int i, int element) {
+    dp_value *value = dp_value_new(l->model, NULL);
+    if (!value) {
+        keep(l, DP_ERR_OUT_OF_MEMORY);
+        return false;
+    }
+    value->tensor.element = element;
+    dp_node_output(node, i, value);
+    return true;
+}
+
+dp_value *dp_low_end(dp_lowering *l, dp_node *node) {
+    bool folded;
+    for (int i = 0; node && i < node->n_outputs && l->status == DP_OK; i++)
+        if (!node->outputs[i] && !dp_low_output(l, node, i, element_of_inputs(node)))
+            return NULL;
+    if (!node || l->status != DP_OK)
+        return NULL;
+    dp_value *first = node->outputs[0];
+    keep(l, dp_node_infer(node));
+    if (l->status == DP_OK)
+        keep(l, dp_node_fold(node, &folded));
+    return l->status == DP_OK ? first : NULL;
+}
+
+dp_status dp_low_last(dp_lowering *l, dp_node *node, int element) {
+    dp_low_give(l, node, 0, 0, element);
+    dp_low_end(l, node);
+    return l->status;
+}
+
+dp_value *dp_low_list(dp_lowering *l, const int64_t *numbers, int count) {
+    dp_value *value = count < 0 || l->status != DP_OK ? NULL : dp_value_integers(l->model, numbers, count);
+    if (!value)
+        keep(l, DP_ERR_OUT_OF_MEMORY);
+    return value;
+}
+
+dp_value *dp_low_scalar(dp_lowering *l, const dp_value *like, double number) {
+    float real = (float)number;
+    dp_value *value = dp_value_constant(l->model, NULL, DP_F32, NULL, 0, &real);
+    if (!value) {
+        keep(l, DP_ERR_OUT_OF_MEMORY);
+        return NULL;
+    }
+    if (like->tensor.element == DP_F32)
+        return value;
+    dp_node *node = dp_low_begin(l, "Cast", 1, 1, value);
+    dp_low_integer(l, node, "dst_type", like->tensor.element);
+    return node && dp_low_output(l, node, 0, like->tensor.element) ? dp_low_end(l, node) : NULL;
+}
+
+/* The row function for most types. */
+
+/* One attribute of a detail: "alpha>negative_slope=0.01". */
+typedef struct taken {
+    char from[32], to[32], otherwise[24];
+    bool is_list;
+} taken;
+
+static const char *read_taken(const char *at, taken *out) {
+    int used = 0;
+    memset(out, 0, sizeof *out);
+    sscanf(at, " %31[^>=[ ]%n", out->from, &used);
+    at += used;
+    memcpy(out->to, out->from, sizeof out->to);
+    if (*at == '>') {
+        sscanf(at, ">%31[^=[ ]%n", out->to, &used);
+        at += used;
+    }
+    if (*at == '[') {
+        out->is_list = true;
+        at += 2;
+    }
+    if (*at == '=') {
+        sscanf(at, "=%23[^ ]%n", out->otherwise, &used);
+        at += used;
+    }
+    return at;
+}
+
+static void take(dp_lowering *l, dp_node *node, const taken *t) {
+    const dp_arg *given = dp_node_attribute(l->node, t->from);
+    if (!given && !t->otherwise[0]) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "attribute %s is missing", t->from);
+        return;
+    }
+    bool is_real = given ? given->kind == DP_ARG_REAL : strchr(t->otherwise, '.') != NULL;
+    double real = given ? dp_arg_real(given, 0) : strtod(t->otherwise, NULL);
+    int64_t integer = given ? dp_arg_integer(given, 0) : strtoll(t->otherwise, NULL, 10);
+    if (t->is_list)
+        dp_low_integers(l, node, t->to, &integer, 1);
+    else if (is_real)
+        dp_low_real(l, node, t->to, real);
+    else
+        dp_low_integer(l, node, t->to, integer);
+}
+
+dp_status dp_low_rename(dp_lowering *l) {
+    char type[48], known[256] = " ";
+    int used, element = DP_EL_NONE;
+    if (dp_low_need(l, 1) != DP_OK)
+        return l->status;
+    sscanf(l->detail, "%47[^ :]%n", type, &used);
+    const char *at = l->detail + used;
+    if (*at == ':') {
+        element = at[1] == 'b' ? DP_EL_BOOL : DP_I64;
+        at += strcspn(at, " ");
+    }
+    dp_node *node = dp_low_begin(l, type, 1, 0);
+    if (!node)
+        return l->status;
+    node->inputs = l->node->inputs;
+    node->n_inputs = l->node->n_inputs;
+    while (*at) {
+        taken t;
+        at = read_taken(at, &t);
+        take(l, node, &t);
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s ", t.from);
+    }
+    for (int i = 0; i < l->node->n_attributes && l->status == DP_OK; i++) {
+        char word[64];
+        snprintf(word, sizeof word, " %.60s ", l->node->attributes[i].name);
+        if (!strstr(known, word))
+            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "attribute %s is not supported", l->node->attributes[i].name);
+    }
+    return dp_low_last(l, node, element);
+}
+
+/* All nodes. */
+
+typedef struct unknown_types {
+    char list[1024];
+    int count;
+} unknown_types;
+
+static void note_unknown(unknown_types *u, const dp_node *node) {
+    size_t used = strlen(u->list);
+    u->count++;
+    if (used < sizeof u->list - 1)
+        snprintf(u->list + used, sizeof u->list - used, "%s%s (node \"%s\")", used ? ", " : "", node->type, node->name);
+}
+
+static void find_unknown(const dp_graph *graph, int opset, unknown_types *u) {
+    for (const dp_node *node = graph->first; node; node = node->next) {
+        if (!find_row(node->type, opset))
+            note_unknown(u, node);
+        for (int i = 0; i < node->n_bodies; i++)
+            find_unknown(node->bodies[i].graph, opset, u);
+    }
+}
+
+static dp_status lower_graph(dp_graph *graph, int opset) {
+    for (dp_node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        const dp_onnx_row *row = find_row(node->type, opset);
+        dp_lowering l = {node, graph->model, opset, row->detail, DP_OK};
+        dp_status status = row->lower(&l);
+        if (status != DP_OK)
+            return status;
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i] && node->outputs[i]->producer == node)
+                return dp_fail(DP_ERR_UNSUPPORTED, "node \"%s\" (%s): output %d is not supported", node->name,
+                               node->type, i);
+        dp_node_remove(node);
+    }
+    return DP_OK;
+}
+
+dp_status dp_onnx_lower(dp_model *model, int opset) {
+    unknown_types unknown = {.count = 0};
+    for (int i = 0; i < model->graph->n_inputs; i++)
+        if (!dp_value_is_known(model->graph->inputs[i]))
+            return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"",
+                           model->graph->inputs[i]->name, model->graph->inputs[i]->name);
+    find_unknown(model->graph, opset, &unknown);
+    if (unknown.count)
+        return dp_fail(DP_ERR_UNSUPPORTED, "%d nodes have types that are not supported: %s", unknown.count,
+                       unknown.list);
+    return lower_graph(model->graph, opset);
+}

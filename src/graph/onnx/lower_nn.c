@@ -1,0 +1,233 @@
+/* Rows of the ONNX operators with windows and matrix products. */
+#include <string.h>
+
+#include "graph/onnx/lower.h"
+
+enum { WINDOW_DIMS = 3 };
+
+/* Strides, dilations, pads (beginnings, then ends) and kernel of `n` spatial dims. */
+typedef struct window {
+    int n;
+    int64_t kernel[WINDOW_DIMS], stride[WINDOW_DIMS], dilation[WINDOW_DIMS], begin[WINDOW_DIMS], end[WINDOW_DIMS];
+} window;
+
+static dp_status read_list(dp_lowering *l, const char *name, int n, int64_t *out, int64_t otherwise) {
+    int64_t numbers[2 * WINDOW_DIMS];
+    int count = dp_low_axes(l, name, INT16_MAX, numbers, 2 * WINDOW_DIMS);
+    for (int d = 0; d < n; d++)
+        out[d] = count > d ? numbers[d] : otherwise;
+    if (l->status == DP_OK && count && count != n)
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "%s has %d numbers, but must have %d", name, count, n);
+    return l->status;
+}
+
+static dp_status read_window(dp_lowering *l, const dp_tensor *x, const int64_t *kernel, window *w) {
+    int64_t pads[2 * WINDOW_DIMS];
+    const char *automatic = dp_node_text(l->node, "auto_pad", "NOTSET");
+    w->n = x->rank - 2;
+    if (w->n < 1 || w->n > WINDOW_DIMS)
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "the input has %d dimensions, but 3 to 5 are supported", x->rank);
+    memcpy(w->kernel, kernel, (size_t)w->n * sizeof(int64_t));
+    if (read_list(l, "strides", w->n, w->stride, 1) != DP_OK ||
+        read_list(l, "dilations", w->n, w->dilation, 1) != DP_OK || read_list(l, "pads", 2 * w->n, pads, 0) != DP_OK)
+        return l->status;
+    for (int d = 0; d < w->n; d++) {
+        if (w->stride[d] < 1 || w->dilation[d] < 1)
+            return dp_low_fail(l, DP_ERR_ARGUMENT, "strides and dilations must be at least 1");
+        int64_t in = x->dims[2 + d], reach = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        int64_t total = ((in + w->stride[d] - 1) / w->stride[d] - 1) * w->stride[d] + reach - in;
+        total = total < 0 ? 0 : total;
+        bool same = strncmp(automatic, "SAME_", 5) == 0, lower = strcmp(automatic, "SAME_LOWER") == 0;
+        w->begin[d] = same ? (lower ? total - total / 2 : total / 2) : pads[d];
+        w->end[d] = same ? total - w->begin[d] : pads[w->n + d];
+        if (strcmp(automatic, "VALID") == 0)
+            w->begin[d] = w->end[d] = 0;
+    }
+    return DP_OK;
+}
+
+/* The window as the types want it: four numbers in the order N C H W; pads are top, bottom, left, right. */
+static void set_window(dp_lowering *l, dp_node *node, const window *w, const char *strides, const char *dilations) {
+    int64_t stride[] = {1, 1, w->stride[0], w->stride[1]}, pads[] = {w->begin[0], w->end[0], w->begin[1], w->end[1]};
+    int64_t dilation[] = {1, 1, w->dilation[0], w->dilation[1]};
+    dp_low_integers(l, node, strides, stride, 4);
+    dp_low_integers(l, node, "pads", pads, 4);
+    if (dilations)
+        dp_low_integers(l, node, dilations, dilation, 4);
+    dp_low_text(l, node, "data_format", "NCHW");
+}
+
+/* A window over one dim becomes one over two, the first of size 1. */
+static dp_value *with_height(dp_lowering *l, dp_value *x) {
+    int64_t axis = 2;
+    dp_node *node = dp_low_begin(l, "Unsqueeze", 1, 1, x);
+    dp_low_integers(l, node, "axes", &axis, 1);
+    return dp_low_end(l, node);
+}
+static void widen(window *w) {
+    w->n = 2;
+    w->kernel[1] = w->kernel[0], w->stride[1] = w->stride[0], w->dilation[1] = w->dilation[0];
+    w->begin[1] = w->begin[0], w->end[1] = w->end[0];
+    w->kernel[0] = w->stride[0] = w->dilation[0] = 1;
+    w->begin[0] = w->end[0] = 0;
+}
+static dp_status without_height(dp_lowering *l, dp_value *y) {
+    int64_t axis = 2;
+    dp_node *node = dp_low_begin(l, "Squeeze", 1, 1, y);
+    dp_low_integers(l, node, "axis", &axis, 1);
+    return dp_low_last(l, node, DP_EL_NONE);
+}
+
+dp_status dp_low_conv(dp_lowering *l) {
+    window w;
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *x = dp_low_in(l, 0), *filter = dp_low_in(l, 1);
+    if (filter->tensor.rank != x->tensor.rank)
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "the filter has %d dimensions and the input %d", filter->tensor.rank,
+                           x->tensor.rank);
+    if (read_window(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK)
+        return l->status;
+    if (w.n == 3)
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "convolutions over three dimensions are not supported");
+    bool line = w.n == 1;
+    if (line) {
+        widen(&w);
+        x = with_height(l, x);
+        filter = with_height(l, filter);
+    }
+    dp_node *node = dp_low_begin(l, l->detail, 1, 3, x, filter, dp_low_in(l, 2));
+    set_window(l, node, &w, "strides", "dilations");
+    dp_low_integer(l, node, "groups", dp_node_integer(l->node, "group", 1));
+    return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
+}
+
+dp_status dp_low_pool(dp_lowering *l) {
+    window w;
+    int64_t kernel[WINDOW_DIMS];
+    if (dp_low_need(l, 1) != DP_OK)
+        return l->status;
+    dp_value *x = dp_low_in(l, 0);
+    bool average = strcmp(l->detail, "AvgPoolV2") == 0;
+    int n = dp_low_axes(l, "kernel_shape", INT16_MAX, kernel, WINDOW_DIMS);
+    if (l->status == DP_OK && n != x->tensor.rank - 2)
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape has %d numbers for an input of %d dimensions", n,
+                           x->tensor.rank);
+    if (l->status != DP_OK || read_window(l, &x->tensor, kernel, &w) != DP_OK)
+        return l->status;
+    for (int d = 0; d < w.n; d++)
+        if (w.dilation[d] != 1 || w.n == 3)
+            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "%s is not supported",
+                               w.n == 3 ? "a window over three dimensions" : "a dilation other than 1");
+    bool line = w.n == 1;
+    if (line) {
+        widen(&w);
+        x = with_height(l, x);
+    }
+    dp_node *node = dp_low_begin(l, l->detail, 1, 1, x);
+    int64_t size[] = {1, 1, w.kernel[0], w.kernel[1]};
+    dp_low_integers(l, node, "ksize", size, 4);
+    dp_low_text(l, node, "padding_mode", "CALCULATED");
+    set_window(l, node, &w, "strides", NULL);
+    dp_low_integer(l, node, "ceil_mode", dp_node_integer(l->node, "ceil_mode", 0));
+    if (average)
+        dp_low_integer(l, node, "exclusive", dp_node_integer(l->node, "count_include_pad", 0) == 0);
+    return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
+}
+
+/* Over all dims behind the first two. */
+dp_status dp_low_global_pool(dp_lowering *l) {
+    int64_t axes[DP_TENSOR_DIMS];
+    if (dp_low_need(l, 1) != DP_OK)
+        return l->status;
+    int n = 0;
+    for (int d = 2; d < dp_low_rank(l, 0); d++)
+        axes[n++] = d;
+    dp_node *node = dp_low_begin(l, l->detail, 1, 1, dp_low_in(l, 0));
+    dp_low_integers(l, node, "axes", axes, n);
+    dp_low_integer(l, node, "keep_dims", 1);
+    return dp_low_last(l, node, DP_EL_NONE);
+}
+
+/* A vector of channels as a tensor that broadcasts over x: [C] -> [C, 1, 1]. */
+static dp_value *over_channels(dp_lowering *l, dp_value *vector, int rank) {
+    int64_t dims[DP_TENSOR_DIMS] = {vector ? dp_tensor_count(&vector->tensor) : 0};
+    int n = rank > 1 ? rank - 1 : 1;
+    for (int d = 1; d < n; d++)
+        dims[d] = 1;
+    return dp_low_end(l, dp_low_begin(l, "Reshape", 1, 2, vector, dp_low_list(l, dims, n)));
+}
+
+/* x * f + (bias - mean * f) with f = scale / sqrt(variance + epsilon): with constants the factors are constants. */
+dp_status dp_low_batch_norm(dp_lowering *l) {
+    if (dp_low_need(l, 5) != DP_OK)
+        return l->status;
+    if (dp_node_integer(l->node, "training_mode", 0))
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "training_mode is not supported");
+    dp_value *x = dp_low_in(l, 0);
+    dp_node *node = dp_low_begin(l, "Adds", 1, 1, dp_low_in(l, 4));
+    dp_low_real(l, node, "value", dp_node_real(l->node, "epsilon", 1e-5));
+    dp_value *root = dp_low_end(l, dp_low_begin(l, "Sqrt", 1, 1, dp_low_end(l, node)));
+    dp_value *factor = dp_low_end(l, dp_low_begin(l, "Div", 1, 2, dp_low_in(l, 1), root));
+    dp_value *shift = dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, dp_low_in(l, 3), factor));
+    shift = dp_low_end(l, dp_low_begin(l, "Sub", 1, 2, dp_low_in(l, 2), shift));
+    factor = over_channels(l, factor, x->tensor.rank);
+    shift = over_channels(l, shift, x->tensor.rank);
+    dp_value *scaled = dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, x, factor));
+    return dp_low_last(l, dp_low_begin(l, "Add", 1, 2, scaled, shift), DP_EL_NONE);
+}
+
+static dp_node *product(dp_lowering *l, dp_value *a, dp_value *b, bool turn_a, bool turn_b) {
+    bool flat = a && b && a->tensor.rank == 2 && b->tensor.rank == 2;
+    dp_node *node = dp_low_begin(l, flat ? "MatMulV2" : "BatchMatMulV2", 1, 2, a, b);
+    dp_low_integer(l, node, flat ? "transpose_x1" : "adj_x1", turn_a);
+    dp_low_integer(l, node, flat ? "transpose_x2" : "adj_x2", turn_b);
+    return node;
+}
+
+/* A vector on the left is a row, on the right a column; the dim goes again. */
+dp_status dp_low_matmul(dp_lowering *l) {
+    int64_t first = 0, last = -1, before_last = -2;
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *a = dp_low_in(l, 0), *b = dp_low_in(l, 1);
+    bool row = a->tensor.rank == 1, column = b->tensor.rank == 1;
+    if (row) {
+        dp_node *node = dp_low_begin(l, "Unsqueeze", 1, 1, a);
+        dp_low_integers(l, node, "axes", &first, 1);
+        a = dp_low_end(l, node);
+    }
+    if (column) {
+        dp_node *node = dp_low_begin(l, "Unsqueeze", 1, 1, b);
+        dp_low_integers(l, node, "axes", &last, 1);
+        b = dp_low_end(l, node);
+    }
+    dp_node *node = product(l, a, b, false, false);
+    if (!row && !column)
+        return dp_low_last(l, node, DP_EL_NONE);
+    int64_t gone[] = {row ? before_last : last, last};
+    dp_node *squeeze = dp_low_begin(l, "Squeeze", 1, 1, dp_low_end(l, node));
+    dp_low_integers(l, squeeze, "axis", gone, row + column);
+    return dp_low_last(l, squeeze, DP_EL_NONE);
+}
+
+static dp_value *times(dp_lowering *l, dp_value *x, double factor) {
+    if (factor == 1)
+        return x;
+    dp_node *node = dp_low_begin(l, "Muls", 1, 1, x);
+    dp_low_real(l, node, "value", factor);
+    return dp_low_end(l, node);
+}
+
+/* alpha A B + beta C. A weight that is a constant is scaled instead of the product. */
+dp_status dp_low_gemm(dp_lowering *l) {
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *b = times(l, dp_low_in(l, 1), dp_node_real(l->node, "alpha", 1));
+    dp_node *node = product(l, dp_low_in(l, 0), b, dp_node_integer(l->node, "transA", 0) != 0,
+                            dp_node_integer(l->node, "transB", 0) != 0);
+    if (!dp_low_in(l, 2))
+        return dp_low_last(l, node, DP_EL_NONE);
+    dp_value *c = times(l, dp_low_in(l, 2), dp_node_real(l->node, "beta", 1)), *y = dp_low_end(l, node);
+    return dp_low_last(l, dp_low_begin(l, "Add", 1, 2, y, c), DP_EL_NONE);
+}

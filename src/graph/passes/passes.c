@@ -1,0 +1,23 @@
+#include "graph/passes/passes.h"
+
+const dp_pass dp_passes[] = {
+    {"identity", "nodes that hand on their input are taken out", dp_pass_identity},
+    {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
+    {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
+    {"outputs", "every output gets a node of its own", dp_pass_outputs},
+};
+const unsigned dp_passes_count = sizeof dp_passes / sizeof dp_passes[0];
+
+dp_status dp_passes_run(dp_graph *graph, FILE *print) {
+    for (unsigned i = 0; i < dp_passes_count; i++) {
+        int changes = 0;
+        dp_status status = dp_passes[i].run(graph, &changes);
+        if (status != DP_OK)
+            return status;
+        if (print && changes) {
+            fprintf(print, "# after %s (%d changes)\n", dp_passes[i].name, changes);
+            dp_graph_print(graph, print);
+        }
+    }
+    return DP_OK;
+}

@@ -1,0 +1,226 @@
+#include "graph/program.h"
+
+#include <string.h>
+
+#include "graph/infer.h"
+#include "graph/place.h"
+
+/* Where the storage of a value is. */
+typedef enum place_kind { PLACE_WORK, PLACE_INPUT, PLACE_OUTPUT, PLACE_CONSTANT } place_kind;
+
+typedef struct place {
+    place_kind kind;
+    size_t offset; /* in the work memory, or the number of the input or output */
+    void *contents;
+} place;
+
+/* A tensor of a plan and the place that its address comes from. */
+typedef struct patch {
+    void **base;
+    uint32_t place;
+} patch;
+
+struct dp_program {
+    dp_arena arena;
+    dp_plan **plans;
+    place *places; /* by value number */
+    patch *patches;
+    dp_span *spans; /* by place: alive from step to step */
+    const char **names; /* of nodes, by step */
+    uint32_t *same; /* the number whose storage a value shares, often its own */
+    size_t work_bytes, workspace_offset;
+    uint32_t n_plans, n_values, n_patches;
+};
+
+/*
+ * Numbers: while plans are made, the address of a value that is no constant is its number + 1, so that a plan's tensors tell
+ * whose they are.
+ */
+static uint32_t number_of(const dp_value *value) {
+    return (uint32_t)(uintptr_t)value->tensor.base - 1;
+}
+static bool is_number(const dp_program *p, const void *base) {
+    return (uintptr_t)base - 1 < p->n_values;
+}
+
+/* Nodes that only rename their input's elements. */
+static bool is_alias(const dp_node *node) {
+    static const char *const types[] = {"Identity", "Reshape",    "Squeeze",   "Unsqueeze",
+                                        "Flatten",  "ExpandDims", "FlattenV2"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(node->type, types[i]) == 0)
+            return node->outputs[0] && !node->inputs[0]->is_constant;
+    return false;
+}
+
+static dp_status no_memory(void) {
+    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a program: free some");
+}
+
+static dp_status number_values(dp_program *p, dp_graph *graph) {
+    uint32_t n = 0;
+    for (int i = 0; i < graph->n_inputs; i++)
+        graph->inputs[i]->tensor.base = (void *)(uintptr_t)++n;
+    for (dp_node *node = graph->first; node; node = node->next) {
+        for (int i = 0; i < node->n_outputs; i++) {
+            if (!node->outputs[i])
+                continue;
+            if (!dp_value_is_known(node->outputs[i]))
+                return dp_fail(DP_ERR_UNSUPPORTED, "the shape of \"%s\" is not known before the model runs",
+                               node->outputs[i]->name);
+            node->outputs[i]->tensor.base = (void *)(uintptr_t)++n;
+        }
+        p->n_plans++;
+    }
+    p->n_values = n;
+    p->places = dp_arena_alloc(&p->arena, n * sizeof(place));
+    p->spans = dp_arena_alloc(&p->arena, n * sizeof(dp_span));
+    p->same = dp_arena_alloc(&p->arena, n * sizeof(uint32_t));
+    p->plans = dp_arena_alloc(&p->arena, p->n_plans * sizeof(dp_plan *));
+    p->names = dp_arena_alloc(&p->arena, p->n_plans * sizeof(char *));
+    return p->places && p->spans && p->same && p->plans && p->names ? DP_OK : no_memory();
+}
+
+/* Storage of a value: work memory, unless it comes in or goes out. Which steps it must outlive. */
+static void find_places(dp_program *p, dp_graph *graph) {
+    for (uint32_t i = 0; i < p->n_values; i++)
+        p->same[i] = i;
+    for (int i = 0; i < graph->n_inputs; i++)
+        p->places[i] = (place){PLACE_INPUT, (size_t)i, NULL};
+    for (int i = 0; i < graph->n_outputs; i++) {
+        const dp_value *value = graph->outputs[i];
+        place *at = value->is_constant ? NULL : &p->places[number_of(value)];
+        if (at && at->kind == PLACE_WORK)
+            *at = (place){PLACE_OUTPUT, (size_t)i, NULL};
+    }
+    uint32_t step = 0;
+    for (const dp_node *node = graph->first; node; node = node->next, step++) {
+        for (int i = 0; i < node->n_inputs; i++) {
+            const dp_value *value = node->inputs[i];
+            if (value && !value->is_constant)
+                p->spans[p->same[number_of(value)]].last = step;
+        }
+        for (int i = 0; i < node->n_outputs; i++) {
+            if (!node->outputs[i])
+                continue;
+            uint32_t n = number_of(node->outputs[i]);
+            p->spans[n] = (dp_span){.first = step, .last = step};
+            if (p->places[n].kind != PLACE_WORK)
+                continue;
+            if (is_alias(node))
+                p->same[n] = p->same[number_of(node->inputs[0])];
+            else
+                p->spans[n].bytes = dp_value_bytes(node->outputs[i]);
+        }
+    }
+}
+
+static dp_status make_plans(dp_program *p, dp_graph *graph) {
+    size_t workspace = 0;
+    uint32_t step = 0;
+    for (dp_node *node = graph->first; node; node = node->next) {
+        if (is_alias(node) && p->same[number_of(node->outputs[0])] != number_of(node->outputs[0]))
+            continue;
+        dp_status status = dp_node_prepare(node, &p->plans[step]);
+        if (status != DP_OK)
+            return status;
+        p->names[step] = node->name;
+        p->n_patches += (uint32_t)p->plans[step]->n_tensors;
+        if (p->plans[step]->workspace_bytes > workspace)
+            workspace = p->plans[step]->workspace_bytes;
+        step++;
+    }
+    p->n_plans = step;
+    p->workspace_offset = p->work_bytes;
+    p->work_bytes += (workspace + 63) & ~(size_t)63;
+    return DP_OK;
+}
+
+static dp_status make_patches(dp_program *p) {
+    p->patches = dp_arena_alloc(&p->arena, p->n_patches * sizeof(patch));
+    if (!p->patches)
+        return no_memory();
+    p->n_patches = 0;
+    for (uint32_t i = 0; i < p->n_plans; i++) {
+        dp_plan *plan = p->plans[i];
+        for (int t = 0; t < plan->n_tensors; t++) {
+            void **base = &plan->tensors[t].view.base;
+            if (is_number(p, *base))
+                p->patches[p->n_patches++] = (patch){base, p->same[(uintptr_t)*base - 1]};
+        }
+    }
+    return DP_OK;
+}
+
+/* Outputs that no step writes: inputs and constants that go straight through, and values that go out twice. */
+static dp_status check_outputs(const dp_program *p, const dp_graph *graph) {
+    for (int i = 0; i < graph->n_outputs; i++) {
+        const dp_value *value = graph->outputs[i];
+        const place *at = value->is_constant ? NULL : &p->places[number_of(value)];
+        if (!at || at->kind != PLACE_OUTPUT || at->offset != (size_t)i)
+            return dp_fail(DP_ERR_INTERNAL, "output \"%s\" has no node of its own", value->name);
+    }
+    return DP_OK;
+}
+
+static dp_status build(dp_program *p, dp_graph *graph) {
+    dp_status status = number_values(p, graph);
+    if (status != DP_OK)
+        return status;
+    find_places(p, graph);
+    status = check_outputs(p, graph);
+    if (status == DP_OK)
+        status = dp_spans_place(p->spans, p->n_values, &p->work_bytes);
+    for (uint32_t i = 0; i < p->n_values; i++)
+        if (p->places[i].kind == PLACE_WORK)
+            p->places[i].offset = p->spans[i].offset;
+    if (status == DP_OK)
+        status = make_plans(p, graph);
+    return status == DP_OK ? make_patches(p) : status;
+}
+
+dp_status dp_program_new(dp_graph *graph, dp_program **out_program) {
+    dp_program *p = dp_alloc(DP_MEM_GRAPH, sizeof *p);
+    if (!p)
+        return no_memory();
+    p->arena.kind = DP_MEM_GRAPH;
+    dp_status status = build(p, graph);
+    if (status == DP_OK)
+        *out_program = p;
+    else
+        dp_program_free(p);
+    return status;
+}
+
+void dp_program_free(dp_program *p) {
+    if (!p)
+        return;
+    for (uint32_t i = 0; p->plans && i < p->n_plans; i++)
+        dp_plan_free(p->plans[i]);
+    dp_arena_free(&p->arena);
+    dp_free(p);
+}
+
+size_t dp_program_work_bytes(const dp_program *p) {
+    return p->work_bytes;
+}
+
+dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *outputs, void *work) {
+    for (uint32_t i = 0; i < p->n_patches; i++) {
+        const place *at = &p->places[p->patches[i].place];
+        *p->patches[i].base = at->kind == PLACE_INPUT    ? inputs[at->offset]
+                              : at->kind == PLACE_OUTPUT ? outputs[at->offset]
+                                                         : (char *)work + at->offset;
+    }
+    for (uint32_t i = 0; i < p->n_plans; i++) {
+        dp_plan *plan = p->plans[i];
+        plan->workspace = (char *)work + p->workspace_offset;
+        dp_status status = plan->run(plan);
+        if (status != DP_OK) {
+            char reason[512];
+            snprintf(reason, sizeof reason, "%s", dp_fail_message());
+            return dp_fail(status, "node \"%s\" (%s): %s", p->names[i], plan->op->name, reason);
+        }
+    }
+    return DP_OK;
+}

@@ -1,0 +1,27 @@
+/*
+ * onnx_make.h - small ONNX models for tests, as the bytes of a file.
+ */
+#ifndef TESTS_GRAPH_ONNX_MAKE_H
+#define TESTS_GRAPH_ONNX_MAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct maker maker;
+
+maker *make_begin(int opset);
+/* Element types are ONNX's: 1 float, 7 int64. dims of -1 are left open under the name "N". */
+void make_input(maker *m, const char *name, int type, int rank, const int64_t *dims);
+void make_output(maker *m, const char *name);
+void make_constant(maker *m, const char *name, int type, int rank, const int64_t *dims, const void *contents,
+                   size_t bytes);
+/* Names separated by blanks; "-" is an absent input. */
+void make_node(maker *m, const char *type, const char *inputs, const char *outputs);
+/* Of the node made last. */
+void make_integer(maker *m, const char *name, int64_t value);
+void make_integers(maker *m, const char *name, int n, const int64_t *values);
+void make_real(maker *m, const char *name, float value);
+/* The file; free it. The maker is gone. */
+void *make_end(maker *m, size_t *out_bytes);
+
+#endif

@@ -1,0 +1,96 @@
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+option_row options[] = {
+    {"model", OPTION_USED, "FILE.onnx, the model", NULL},
+    {"framework", OPTION_USED, "5 (ONNX)", NULL},
+    {"output", OPTION_USED, "name of the file to write, without .om", NULL},
+    {"soc_version", OPTION_USED, "the chip: Ascend910B3, Ascend310P3, ...", NULL},
+    {"input_shape", OPTION_USED, "\"name:1,3,224,224;name:...\" for inputs whose shapes the model leaves open", NULL},
+    {"input_format", OPTION_ACCEPTED, "NCHW, ND: ONNX fixes the layout, so this only says what you expect", NULL},
+    {"dump-graph", OPTION_USED, "FILE, or - for the terminal: the graph after each step", NULL},
+    {"log", OPTION_ACCEPTED, "debug, info, warning, error, null", NULL},
+    {"op_select_implmode", OPTION_ACCEPTED, "all kernels compute in float or better", NULL},
+    {"optypelist_for_implmode", OPTION_ACCEPTED, "as above", NULL},
+    {"core_type", OPTION_ACCEPTED, "there is one kind of core", NULL},
+    {"weight", OPTION_REFUSED, "weights of Caffe models; ONNX models contain them or name their files", NULL},
+    {"mode", OPTION_REFUSED, "only compiling (mode 0) is supported", NULL},
+    {"om", OPTION_REFUSED, "goes with --mode=1 and 6, which are not supported", NULL},
+    {"singleop", OPTION_REFUSED, "single operators need no compiling: call aclopCompileAndExecute", NULL},
+    {"insert_op_conf", OPTION_REFUSED, "AIPP is not supported yet: prepare the picture in the program", NULL},
+    {"dynamic_batch_size", OPTION_REFUSED, "not supported yet: compile one model per batch size", NULL},
+    {"dynamic_image_size", OPTION_REFUSED, "not supported yet: compile one model per size", NULL},
+    {"dynamic_dims", OPTION_REFUSED, "not supported yet: compile one model per shape", NULL},
+    {"precision_mode", OPTION_REFUSED, "not supported yet: models run in the types they are stored in", NULL},
+    {"precision_mode_v2", OPTION_REFUSED, "not supported yet: models run in the types they are stored in", NULL},
+    {"input_fp16_nodes", OPTION_REFUSED, "not supported yet", NULL},
+    {"output_type", OPTION_REFUSED, "not supported yet: outputs have the types of the model", NULL},
+    {"out_nodes", OPTION_REFUSED, "not supported yet: the outputs are those of the model", NULL},
+    {"help", OPTION_USED, "this text", NULL},
+    {"version", OPTION_USED, "the version", NULL},
+    {NULL, OPTION_USED, NULL, NULL},
+};
+
+static option_row *find(const char *name, size_t length) {
+    for (option_row *row = options; row->name; row++)
+        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+            return row;
+    return NULL;
+}
+
+const char *option(const char *name) {
+    return find(name, strlen(name))->value;
+}
+
+static void print_help(void) {
+    static const char *const heads[] = {"used:", "accepted, without effect on a CPU:", "refused:"};
+    puts("usage: atc --model=FILE.onnx --framework=5 --output=NAME --soc_version=CHIP [--input_shape=...]\n"
+         "Compiles an ONNX model into NAME.om, which aclmdlLoadFromFile loads.\n");
+    for (int kind = OPTION_USED; kind <= OPTION_REFUSED; kind++) {
+        puts(heads[kind]);
+        for (const option_row *row = options; row->name; row++)
+            if ((int)row->kind == kind)
+                printf("  --%-24s %s\n", row->name, row->help);
+    }
+}
+
+static options_result wrong(const char *format, const char *detail, const char *more) {
+    fputs("atc: ", stderr);
+    fprintf(stderr, format, detail, more);
+    fputs("\n", stderr);
+    return OPTIONS_WRONG;
+}
+
+options_result options_read(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : NULL;
+        if (strcmp(argv[i], "-h") == 0)
+            name = "help";
+        if (!name)
+            return wrong("\"%s\" is no flag: flags are --name=value; see atc --help%s", argv[i], "");
+        size_t length = strcspn(name, "=");
+        option_row *row = find(name, length);
+        if (!row)
+            return wrong("there is no flag --%s; see atc --help%s", name, "");
+        bool alone = strcmp(row->name, "help") == 0 || strcmp(row->name, "version") == 0;
+        if (alone) {
+            if (row->name[0] == 'h')
+                print_help();
+            else
+                puts("atc (Doppel) " DOPPEL_VERSION);
+            return OPTIONS_DONE;
+        }
+        if (name[length] == '=')
+            row->value = name + length + 1;
+        else if (i + 1 < argc)
+            row->value = argv[++i];
+        else
+            return wrong("--%s has no value%s", row->name, "");
+        bool default_mode = strcmp(row->name, "mode") == 0 && strcmp(row->value, "0") == 0;
+        if (row->kind == OPTION_REFUSED && !default_mode)
+            return wrong("--%s is refused: %s", row->name, row->help);
+    }
+    return OPTIONS_RUN;
+}
