@@ -133,9 +133,11 @@ static bool run_model(dp_model *model, dp_value **in, dp_value **want, int n_wan
     return fine;
 }
 
-/* Short lists of integers and single numbers are shapes, axes, pads: they must be known when a model is compiled. */
-static bool gives_shape(const dp_tensor *t) {
-    return t->rank == 0 || ((t->element == DP_I64 || t->element == DP_I32) && t->rank == 1 && t->dims[0] <= 8);
+/* Short lists behind the first input, integers and single numbers anywhere are shapes, axes, pads, scales: they must be known
+ * when a model is compiled. */
+static bool gives_shape(const dp_tensor *t, int place) {
+    bool is_short = t->rank == 1 && t->dims[0] <= 8;
+    return t->rank == 0 || (is_short && (place > 0 || t->element == DP_I64 || t->element == DP_I32));
 }
 
 static bool run_case(const char *folder, char *why, size_t why_bytes) {
@@ -154,7 +156,7 @@ static bool run_case(const char *folder, char *why, size_t why_bytes) {
     bool fine = n_in >= 0 && n_want > 0;
     snprintf(why, why_bytes, "an input or output is no tensor");
     for (int i = 0; fine && i < n_in; i++) {
-        bool frozen = gives_shape(&in[i]->tensor);
+        bool frozen = gives_shape(&in[i]->tensor, i);
         shapes[i] = (dp_input_shape){NULL, in[i]->tensor.rank, {0}, frozen ? in[i]->tensor.base : NULL};
         memcpy(shapes[i].dims, in[i]->tensor.dims, sizeof shapes[i].dims);
         if (!frozen)
@@ -217,6 +219,6 @@ int main(int argc, char **argv) {
         free(names[i]);
     }
     free(list.data);
-    printf("%d cases: %d passed, %d not applicable\n%d passed, %d failed\n", n, passed, excuses, passed, failed);
+    printf("%d cases, %d of them listed as not passing\n%d passed, %d failed\n", n, excuses, passed, failed);
     return failed || n == 0;
 }

@@ -102,6 +102,70 @@ dp_status dp_low_conv(dp_lowering *l) {
     return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
 }
 
+/* The pads that make the output of a transposed convolution as large as output_shape says. */
+static dp_status fit_output(dp_lowering *l, const dp_tensor *x, window *w, const int64_t *more) {
+    int64_t shape[WINDOW_DIMS];
+    int n = dp_low_axes(l, "output_shape", INT16_MAX, shape, WINDOW_DIMS);
+    const char *automatic = dp_node_text(l->node, "auto_pad", "NOTSET");
+    bool same = strncmp(automatic, "SAME_", 5) == 0;
+    if (n < 0 || (n == 0 && !same))
+        return l->status;
+    for (int d = 0; d < w->n; d++) {
+        int64_t size = n ? shape[d + (n > w->n ? n - w->n : 0)] : x->dims[2 + d] * w->stride[d];
+        int64_t total = w->stride[d] * (x->dims[2 + d] - 1) + more[d] + (w->kernel[d] - 1) * w->dilation[d] + 1 - size;
+        if (total < 0)
+            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "output_shape is larger than the convolution makes it");
+        bool upper = strcmp(automatic, "SAME_UPPER") == 0;
+        w->begin[d] = upper ? total / 2 : total - total / 2;
+        w->end[d] = total - w->begin[d];
+    }
+    return DP_OK;
+}
+
+dp_status dp_low_conv_transpose(dp_lowering *l) {
+    window w;
+    int64_t more[WINDOW_DIMS];
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *x = dp_low_in(l, 0), *filter = dp_low_in(l, 1);
+    if (filter->tensor.rank != x->tensor.rank)
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "the filter has %d dimensions and the input %d", filter->tensor.rank,
+                           x->tensor.rank);
+    if (read_window(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK ||
+        read_list(l, "output_padding", w.n, more, 0) != DP_OK || fit_output(l, &x->tensor, &w, more) != DP_OK)
+        return l->status;
+    if (w.n == 3)
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "convolutions over three dimensions are not supported");
+    bool line = w.n == 1, even = true;
+    if (line) {
+        widen(&w);
+        more[1] = more[0], more[0] = 0;
+        x = with_height(l, x);
+        filter = with_height(l, filter);
+    }
+    for (int d = 0; d < 2; d++)
+        even &= w.begin[d] == w.end[d];
+    window whole = w;
+    if (!even) /* the whole result, cut afterwards */
+        whole.begin[0] = whole.begin[1] = whole.end[0] = whole.end[1] = 0;
+    dp_node *node = dp_low_begin(l, "Conv2DTransposeD", 1, 3, x, filter, dp_low_in(l, 2));
+    set_window(l, node, &whole, "strides", "dilations");
+    dp_low_integers(l, node, "output_padding", (const int64_t[]){0, 0, more[0], more[1]}, 4);
+    dp_low_integer(l, node, "groups", dp_node_integer(l->node, "group", 1));
+    if (even)
+        return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
+    dp_value *y = dp_low_end(l, node);
+    if (!y)
+        return l->status;
+    const int64_t *dims = y->tensor.dims;
+    int64_t offsets[] = {0, 0, w.begin[0], w.begin[1]};
+    int64_t size[] = {dims[0], dims[1], dims[2] - w.begin[0] - w.end[0], dims[3] - w.begin[1] - w.end[1]};
+    dp_node *cut = dp_low_begin(l, "SliceD", 1, 1, y);
+    dp_low_integers(l, cut, "offsets", offsets, 4);
+    dp_low_integers(l, cut, "size", size, 4);
+    return line ? without_height(l, dp_low_end(l, cut)) : dp_low_last(l, cut, DP_EL_NONE);
+}
+
 dp_status dp_low_pool(dp_lowering *l) {
     window w;
     int64_t kernel[WINDOW_DIMS];

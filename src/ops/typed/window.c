@@ -1,12 +1,14 @@
 /*
  * window.c - convolution, pooling and resizing of images in the layout that the tensor's format names, or, for ND, a
  * text: channels second (NCHW, NCDHW), last (NHWC, NDHWC), or kernels with their spatial dims first (HWCN, DHWCN).
- * Lists of strides and the like have a number for every dim, those of batch and channels 1, or one for each dim of
- * space. conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y          group:
- * groups, misspelt max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
- *     padding: CALCULATED (pads), VALID (none), SAME
- *   batch_norm(x, scale, offset, mean, variance, is_training, epsilon, data_format) -> y, copies of mean and variance:
- * twice resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
+ * Lists of strides and the like have a number for every dim, those of batch and channels 1, or one for each dim of space.
+ *   conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y
+ *       group: groups, misspelt
+ *   conv_transpose(x, filter, bias, strides, pads, dilations, groups, output_padding, data_format) -> y
+ *   max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
+ *       padding: CALCULATED (pads), VALID (none), SAME
+ *   batch_norm(x, scale, offset, mean, variance, is_training, epsilon, data_format) -> y, and mean and variance, twice
+ *   resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
  */
 #include <string.h>
 
@@ -211,6 +213,56 @@ static dp_status conv(const dp_operator_call *call, dp_plan **out_plan) {
     return dp_adapt_end(&a, &dp_conv_conv, 10, out_plan);
 }
 
+/* Images with channels second; pads are the same before and after each dim. */
+static dp_status conv_transpose(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in;
+    int64_t stride[DP_SPACE], dilation[DP_SPACE], pad[DP_SPACE], more[DP_SPACE] = {0}, sizes[DP_SPACE];
+    layout how;
+    dp_status status = check_rank(&in[0], 4);
+    if (status == DP_OK)
+        status = check_rank(&in[1], 4);
+    if (status == DP_OK)
+        status = layout_of(&in[0], &in[8], &how);
+    if (status == DP_OK && how != SECOND)
+        status = dp_fail(DP_ERR_UNSUPPORTED, "%s is \"%.24s\", but must be NCHW", in[8].name, in[8].as.text);
+    if (status == DP_OK)
+        status = pick(&in[3], how, 2, stride);
+    if (status == DP_OK)
+        status = pick(&in[5], how, 2, dilation);
+    if (status != DP_OK)
+        return status;
+    const dp_tensor *x = in[0].as.tensor, *filter = in[1].as.tensor;
+    const dp_arg *pads = &in[4], *extra = &in[7];
+    int64_t groups = dp_arg_integer(&in[6], 1);
+    if (pads->count != 4 || pads->as.integers[0] != pads->as.integers[1] ||
+        pads->as.integers[2] != pads->as.integers[3])
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s must have four numbers, the same before and after each dimension",
+                       pads->name);
+    for (int i = 0; i < 2; i++) {
+        pad[i] = pads->as.integers[2 * i];
+        if (extra->kind == DP_ARG_INT_LIST && (extra->count == 2 || extra->count == 4))
+            more[i] = extra->as.integers[extra->count - 2 + i];
+        if (pad[i] < 0 || pad[i] > DP_WINDOW_LIMIT || more[i] < 0 || more[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s and %s are %lld and %lld, but must be 0 to %d", pads->name, extra->name,
+                           (long long)pad[i], (long long)more[i], DP_WINDOW_LIMIT);
+        sizes[i] = (x->dims[2 + i] - 1) * stride[i] - 2 * pad[i] + (filter->dims[2 + i] - 1) * dilation[i] + 1 + more[i];
+        sizes[i] = sizes[i] < 0 ? 0 : sizes[i];
+    }
+    status = check_output(call, how, 2, x->dims[0], filter->dims[1] * groups, sizes);
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    a.in[3] = dp_adapt_list(&a, in[3].name, stride, 2);
+    a.in[4] = dp_adapt_list(&a, in[4].name, pad, 2);
+    a.in[5] = dp_adapt_list(&a, in[5].name, dilation, 2);
+    a.in[6] = dp_adapt_integer("transposed", 1);
+    a.in[7] = dp_adapt_list(&a, in[7].name, more, 2);
+    a.in[8] = in[6];
+    a.in[9] = dp_adapt_integer("precision", 0);
+    return dp_adapt_end(&a, &dp_conv_conv, 10, out_plan);
+}
+
 static dp_status pool(const dp_operator_call *call, bool average, dp_plan **out_plan) {
     const dp_arg *in = call->in;
     layout of_x, of_y;
@@ -396,6 +448,7 @@ extern const dp_function dp_typed_batch_norm;
     const dp_function dp_typed_##function = {#function, function, NULL, optional_in_bits, 0};
 EXPORT(conv, 1u << 2 | 1u << 7)
 const dp_function dp_typed_batch_norm = {"batch_norm", batch_norm, NULL, 0, 0x1e};
+EXPORT(conv_transpose, 1u << 2 | 1u << 7)
 EXPORT(max_pool, 0)
 EXPORT(average_pool, 0)
 EXPORT(resize_nearest, 0)
