@@ -259,8 +259,6 @@ static dp_status check_header(dp_model_file *file) {
         !is_inside(h->weights_offset, h->weights_bytes, h->file_bytes) || h->weights_offset % DP_MODEL_ALIGN ||
         h->n_variants == 0 || h->n_variants > h->graphs_bytes)
         return dp_fail(DP_ERR_ARGUMENT, "the model file is damaged: its header makes no sense");
-    if (h->graphs_hash != XXH3_64bits(file->bytes + h->graphs_offset, h->graphs_bytes))
-        return dp_fail(DP_ERR_ARGUMENT, "the model file is damaged: the checksum of its graphs is wrong");
     return DP_OK;
 }
 
@@ -269,6 +267,8 @@ static dp_status parse(dp_model_file *file) {
     if (status != DP_OK)
         return status;
     const dp_model_header *h = &file->header;
+    if (h->graphs_hash != XXH3_64bits(file->bytes + h->graphs_offset, h->graphs_bytes))
+        return dp_fail(DP_ERR_ARGUMENT, "the model file is damaged: the checksum of its graphs is wrong");
     file->variants = dp_alloc(DP_MEM_GRAPH, h->n_variants * sizeof(dp_model *));
     if (!file->variants)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a model: free some");
@@ -302,6 +302,10 @@ static dp_status finish(dp_model_file *file, dp_model_file **out_file) {
 }
 
 dp_status dp_model_file_read(const void *bytes, size_t size_bytes, dp_model_file **out_file) {
+    dp_model_file probe = {.bytes = (char *)bytes, .size_bytes = size_bytes};
+    dp_status status = check_header(&probe); /* before the whole is touched */
+    if (status != DP_OK)
+        return status;
     dp_model_file *file = dp_alloc(DP_MEM_GRAPH, sizeof *file);
     if (!file || !(file->bytes = dp_alloc(DP_MEM_GRAPH, size_bytes + 1))) {
         dp_free(file);
