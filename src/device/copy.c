@@ -5,6 +5,7 @@
  * Pad form: byte runs; rows of the UB side start on 32 bytes, GM -> UB rows get left and right padding elements.
  * Writes from UB or L1 to GM obey the core's atomic mode.
  */
+#include "device/ahead.h"
 #include "device/runs.h"
 
 #include <inttypes.h>
@@ -15,8 +16,15 @@ enum {
     MAX_PAD_RUN_BYTES = 2097151,
     /* Above this a GM destination will not be read again from this core's cache before it is evicted. */
     STREAM_ALLOCATION_BYTES = 16 << 20,
-    STREAM_RUN_BYTES = 2048
+    STREAM_RUN_BYTES = 2048,
+    AHEAD_RUN_BYTES = 2048 /* copies that are worth a guess about the next one */
 };
+
+/* Bytes of a device range and its end. */
+typedef struct gm_extent {
+    size_t size_bytes;
+    const uint8_t *end;
+} gm_extent;
 
 /* Strides are 32-bit counts of bytes or 32-byte blocks. */
 #define MAX_GAP_BYTES ((uint64_t)UINT32_MAX * DP_BLOCK_BYTES)
@@ -156,13 +164,13 @@ static void check_pitch(dp_core *core, const dp_insn *insn, unsigned k, const co
                  dp_operand_role(insn, k), pitch, unit);
 }
 
-/* Size of the allocation around an address that has just passed dp_operand_check. */
-static size_t allocation_bytes(const dp_core *core, const void *addr) {
+/* The device range around an address that has just passed dp_operand_check; size 0 when it is no longer known. */
+static gm_extent range_around(const dp_core *core, const uint8_t *addr) {
     const dp_gm_cache *cache = &core->gm_cache;
     for (unsigned i = 0; i < DP_GM_CACHE; i++)
         if ((uintptr_t)addr >= cache->begin[i] && (uintptr_t)addr < cache->end[i])
-            return cache->end[i] - cache->begin[i];
-    return 0;
+            return (gm_extent){cache->end[i] - cache->begin[i], addr + (cache->end[i] - (uintptr_t)addr)};
+    return (gm_extent){0, addr};
 }
 
 /*
@@ -216,9 +224,10 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
     dp_atomic_fn atomic = atomic_of(core, insn, &plan, &element);
     bool inside = insn->operand[0].space == insn->operand[1].space;
     bool padded = plan.row_bytes != plan.run_bytes;
-    bool stream = insn->operand[0].space == DP_SPACE_GM && plan.run_bytes >= STREAM_RUN_BYTES &&
-                  allocation_bytes(core, insn->operand[0].addr) >= STREAM_ALLOCATION_BYTES;
-    void (*load)(void *, const void *, size_t) = insn->operand[1].space == DP_SPACE_GM ? math->copy_in : math->copy;
+    bool to_gm = insn->operand[0].space == DP_SPACE_GM, from_gm = insn->operand[1].space == DP_SPACE_GM;
+    gm_extent range = to_gm || from_gm ? range_around(core, insn->operand[to_gm ? 0 : 1].addr) : (gm_extent){0, NULL};
+    bool stream = to_gm && plan.run_bytes >= STREAM_RUN_BYTES && range.size_bytes >= STREAM_ALLOCATION_BYTES;
+    void (*load)(void *, const void *, size_t) = from_gm ? math->copy_in : math->copy;
     uint8_t *dst = insn->operand[0].addr;
     const uint8_t *src = insn->operand[1].addr;
     for (size_t i = 0; i < plan.count; i++, dst += plan.dst_pitch, src += plan.src_pitch) {
@@ -233,6 +242,8 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
         if (padded)
             pad_row(core, insn, &plan, dst);
     }
+    if ((to_gm || from_gm) && !stream && !atomic && plan.count == 1 && plan.run_bytes >= AHEAD_RUN_BYTES)
+        dp_ahead_note(&core->ahead, to_gm, insn->operand[to_gm ? 0 : 1].addr, plan.run_bytes, range.end);
 }
 
 void dp_visit_copy(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

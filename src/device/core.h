@@ -42,6 +42,19 @@ typedef struct dp_gm_cache {
     unsigned next;
 } dp_gm_cache;
 
+/* See ahead.h. */
+enum { DP_AHEAD_STREAMS = 4 };
+typedef struct dp_ahead_stream {
+    const uint8_t *expected;     /* where the next copy of the stream would begin */
+    const uint8_t *next, *stop;  /* not yet asked for */
+    bool writes;
+} dp_ahead_stream;
+typedef struct dp_ahead {
+    uint32_t lines; /* not yet asked for, over all streams */
+    uint8_t turn, oldest;
+    dp_ahead_stream stream[DP_AHEAD_STREAMS];
+} dp_ahead;
+
 struct dp_math;
 struct dp_launch_sync; /* cross-core flags of one launch, see sync.h */
 struct dp_queue_state; /* TPipe and queues of the running block, see queue.h */
@@ -59,6 +72,7 @@ struct dp_core {
     const struct dp_math *math;  /* loops of the rung in force; tests put another rung's table here */
     dp_core_memory memory[DP_SPACE_COUNT];
     dp_gm_cache gm_cache;
+    dp_ahead ahead;
 
     /* registers */
     uint64_t cmp_mask[2];

@@ -1,4 +1,5 @@
 /* Executors of the lane-by-lane families BINARY, UNARY, SCALAR, TERNARY and AXPY. */
+#include "device/ahead.h"
 #include "device/count.h"
 #include "device/vector.h"
 
@@ -24,6 +25,8 @@ void dp_fault_pair(dp_core *core, const dp_insn *insn, unsigned dst, unsigned sr
 static inline bool is_offered(uint32_t code) {
     return dp_code_dst(code) == dp_code_src(code) && dp_insn_types(dp_code_op(code)) >> dp_code_dst(code) & 1;
 }
+
+static inline uint8_t *at_byte(const dp_local *tensor, size_t skip_bytes) { return (uint8_t *)tensor->addr + skip_bytes; }
 
 /* ---- BINARY ---- */
 
@@ -59,14 +62,20 @@ void dp_count_binary(uint32_t code, const dp_local *dst, const dp_local *src0, c
                      dp_loc loc) {
     unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     dp_core *core = dp_quiet_core();
-    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    unsigned width = dp_dtype_bits(dtype) / 8; /* offered types have whole bytes */
+    uint64_t bytes = (uint64_t)n * width;
     dp_binary_fn fn = core && op - DP_OP_ADD <= DP_OP_SUB_RELU - DP_OP_ADD && is_offered(code)
                         ? core->math->binary[op - DP_OP_ADD][dtype] : NULL;
     if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src0, bytes, DP_BLOCK_BYTES) &&
                   dp_in_ub(core, src1, bytes, DP_BLOCK_BYTES) && dp_no_overlap(dst, bytes, src0, bytes) &&
                   dp_no_overlap(dst, bytes, src1, bytes))) {
         dp_count_done(core);
-        fn(dst->addr, src0->addr, src1->addr, n);
+        size_t piece = dp_ahead_piece(core, n, op == DP_OP_DIV ? DP_AHEAD_SLOW_PIECE : DP_AHEAD_PIECE);
+        for (size_t i = 0; i < n; i += piece) {
+            size_t skip = i * width;
+            fn(at_byte(dst, skip), at_byte(src0, skip), at_byte(src1, skip), n - i < piece ? n - i : piece);
+            dp_ahead_step(core);
+        }
         return;
     }
     dp_count_issue(code, (const dp_local *const[]){dst, src0, src1}, 3, 0, n, loc);
@@ -103,13 +112,20 @@ void dp_exec_unary(dp_core *core, dp_insn *insn) {
 void dp_count_unary(uint32_t code, const dp_local *dst, const dp_local *src, uint32_t n, dp_loc loc) {
     unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     dp_core *core = dp_quiet_core();
-    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    unsigned width = dp_dtype_bits(dtype) / 8; /* offered types have whole bytes */
+    uint64_t bytes = (uint64_t)n * width;
     dp_unary_fn fn = core && op - DP_OP_ABS <= DP_OP_NOT - DP_OP_ABS && is_offered(code)
                         ? core->math->unary[op - DP_OP_ABS][dtype] : NULL;
     if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src, bytes, DP_BLOCK_BYTES) &&
                   dp_no_overlap(dst, bytes, src, bytes))) {
         dp_count_done(core);
-        fn(dst->addr, src->addr, n);
+        bool slow = op != DP_OP_ABS && op != DP_OP_RELU && op != DP_OP_NOT;
+        size_t piece = dp_ahead_piece(core, n, slow ? DP_AHEAD_SLOW_PIECE : DP_AHEAD_PIECE);
+        for (size_t i = 0; i < n; i += piece) {
+            size_t skip = i * width;
+            fn(at_byte(dst, skip), at_byte(src, skip), n - i < piece ? n - i : piece);
+            dp_ahead_step(core);
+        }
         return;
     }
     dp_count_issue(code, (const dp_local *const[]){dst, src}, 2, 0, n, loc);
@@ -167,13 +183,19 @@ void dp_count_scalar(uint32_t code, const dp_local *dst, const dp_local *src, ui
                      dp_loc loc) {
     unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     dp_core *core = dp_quiet_core();
-    uint64_t bytes = (uint64_t)n * dp_dtype_bits(dtype) / 8;
+    unsigned width = dp_dtype_bits(dtype) / 8; /* offered types have whole bytes */
+    uint64_t bytes = (uint64_t)n * width;
     dp_scalar_fn fn = core && op - DP_OP_ADDS < DP_OP_SHIFT_LEFT - DP_OP_ADDS && is_offered(code)
                         ? core->math->scalar[op - DP_OP_ADDS][dtype] : NULL;
     if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src, bytes, DP_BLOCK_BYTES) &&
                   dp_no_overlap(dst, bytes, src, bytes))) {
         dp_count_done(core);
-        fn(dst->addr, src->addr, &scalar_bits, n);
+        size_t piece = dp_ahead_piece(core, n, DP_AHEAD_PIECE);
+        for (size_t i = 0; i < n; i += piece) {
+            size_t skip = i * width;
+            fn(at_byte(dst, skip), at_byte(src, skip), &scalar_bits, n - i < piece ? n - i : piece);
+            dp_ahead_step(core);
+        }
         return;
     }
     dp_count_issue(code, (const dp_local *const[]){dst, src}, 2, scalar_bits, n, loc);

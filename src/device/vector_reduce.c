@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "device/ahead.h"
 #include "device/count.h"
 #include "device/vector.h"
 
@@ -378,6 +379,7 @@ void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *src, co
     uint64_t value = 0;
     uint32_t index = 0;
     dp_count_done(core);
+    dp_ahead_step(core);
     if (op == DP_OP_REDUCE_SUM) {
         value = sum_of_repeats(core->math, dtype, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
         core->acc_value = value;
@@ -386,6 +388,7 @@ void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *src, co
         core->reduce_value[0] = value;
         core->reduce_value[1] = index;
     }
+    dp_ahead_step(core);
     if (dtype == DP_F32)
         memcpy(dst->addr, &value, 4);
     else

@@ -1,0 +1,53 @@
+#include "device/ahead.h"
+
+enum { LINE = 64, STEP_LINES = 8, WINDOW_BYTES = 32 << 10 };
+
+static inline void fetch(const uint8_t *line, bool writes) {
+#if defined(__x86_64__)
+    if (writes) /* what the compiler's builtin makes without -mprfchw leaves the line shared */
+        __asm__ volatile("prefetchw %0" : : "m"(*line));
+    else
+        __builtin_prefetch(line, 0, 3);
+#else
+    if (writes)
+        __builtin_prefetch(line, 1, 3);
+    else
+        __builtin_prefetch(line, 0, 3);
+#endif
+}
+
+static uint32_t lines_left(const dp_ahead_stream *s) { return (uint32_t)((s->stop - s->next + LINE - 1) / LINE); }
+
+void dp_ahead_note(dp_ahead *ahead, bool writes, const uint8_t *addr, size_t bytes, const uint8_t *end) {
+    dp_ahead_stream *s = NULL;
+    for (unsigned i = 0; i < DP_AHEAD_STREAMS && !s; i++) {
+        if (ahead->stream[i].expected == addr && ahead->stream[i].writes == writes)
+            s = &ahead->stream[i];
+    }
+    bool continues = s != NULL;
+    if (!s)
+        s = &ahead->stream[ahead->oldest++ % DP_AHEAD_STREAMS];
+    ahead->lines -= lines_left(s);
+    s->expected = s->next = s->stop = addr + bytes;
+    s->writes = writes;
+    if (continues) {
+        size_t room = (size_t)(end - s->next), window = bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
+        s->stop = s->next + (window < room ? window : room);
+        ahead->lines += lines_left(s);
+    }
+}
+
+/* One stream a step, in turn. */
+void dp_ahead_fetch(dp_ahead *ahead) {
+    for (unsigned i = 0; i < DP_AHEAD_STREAMS; i++) {
+        dp_ahead_stream *s = &ahead->stream[ahead->turn++ % DP_AHEAD_STREAMS];
+        uint32_t left = lines_left(s), take = left < STEP_LINES ? left : STEP_LINES;
+        if (!take)
+            continue;
+        for (uint32_t k = 0; k < take; k++)
+            fetch(s->next + k * LINE, s->writes);
+        s->next = take == left ? s->stop : s->next + take * LINE;
+        ahead->lines -= take;
+        return;
+    }
+}
