@@ -34,11 +34,17 @@ inline dp_insn dp_copy_insn(dp_op op, const dp_operand &dst, const dp_operand &s
     return insn;
 }
 
-/* One contiguous run. Counts whose bytes do not fit 32 bits stay too large for any memory. */
-inline void dp_copy_bytes(const dp_operand &dst, const dp_operand &src, uint64_t bytes, dp_loc loc) {
+/* Counts whose bytes do not fit 32 bits stay too large for any memory. */
+template <typename T>
+constexpr uint32_t dp_run_bytes(uint32_t count) {
+    return static_cast<uint32_t>(dp_bytes_of<T>(count) > UINT32_MAX ? UINT32_MAX : dp_bytes_of<T>(count));
+}
+
+/* One contiguous run. */
+inline void dp_copy_bytes(const dp_operand &dst, const dp_operand &src, uint32_t bytes, dp_loc loc) {
     dp_insn insn = dp_copy_insn(DP_OP_DATA_COPY, dst, src, loc);
     insn.u.copy.block_count = 1;
-    insn.u.copy.block_bytes = static_cast<uint32_t>(bytes > UINT32_MAX ? UINT32_MAX : bytes);
+    insn.u.copy.block_bytes = bytes;
     dp_issue(&insn);
 }
 
@@ -140,17 +146,19 @@ inline void DataCopy(const LocalTensor<dst_T> &dstLocal, const LocalTensor<src_T
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dstLocal, const GlobalTensor<T> &srcGlobal, const uint32_t calCount,
                      dp_loc loc = dp_loc::current()) {
-    dp_copy_bytes(dstLocal.dp_operand_of(), srcGlobal.dp_operand_of(), dp_bytes_of<T>(calCount), loc);
+    dp_count_copy_in(dp_dtype_of<T>(), dstLocal.dp_local_of(), srcGlobal.GetPhyAddr(), srcGlobal.dp_bytes_left(),
+                     dp_run_bytes<T>(calCount), loc);
 }
 template <typename T>
 inline void DataCopy(const GlobalTensor<T> &dstGlobal, const LocalTensor<T> &srcLocal, const uint32_t calCount,
                      dp_loc loc = dp_loc::current()) {
-    dp_copy_bytes(dstGlobal.dp_operand_of(), srcLocal.dp_operand_of(), dp_bytes_of<T>(calCount), loc);
+    dp_count_copy_out(dp_dtype_of<T>(), dstGlobal.GetPhyAddr(), dstGlobal.dp_bytes_left(), srcLocal.dp_local_of(),
+                      dp_run_bytes<T>(calCount), loc);
 }
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const uint32_t calCount,
                      dp_loc loc = dp_loc::current()) {
-    dp_copy_bytes(dstLocal.dp_operand_of(), srcLocal.dp_operand_of(), dp_bytes_of<T>(calCount), loc);
+    dp_copy_bytes(dstLocal.dp_operand_of(), srcLocal.dp_operand_of(), dp_run_bytes<T>(calCount), loc);
 }
 
 /* The enhanced parameters act on paths out of L0C only; on the paths of these forms the copy is the plain one. */

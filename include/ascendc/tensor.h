@@ -299,6 +299,10 @@ public:
         size_ = size;
     }
 
+    /* Bytes that remain, 0: unknown or more than an operand can say. */
+    uint32_t dp_bytes_left() const {
+        return dp_bytes_of<T>(size_) > UINT32_MAX ? 0 : static_cast<uint32_t>(dp_bytes_of<T>(size_));
+    }
     dp_operand dp_operand_of(unsigned blk_stride = 1, unsigned rep_stride = 8) const {
         return dp_make_operand(addr_, dp_bytes_of<T>(size_), 0, blk_stride, rep_stride, dp_dtype_of<T>(), DP_SPACE_GM);
     }

@@ -41,6 +41,13 @@ DP_API void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *
 DP_API uint64_t dp_local_get(unsigned dtype, const dp_local *src, uint64_t index, dp_loc loc);
 DP_API void dp_local_set(unsigned dtype, const dp_local *dst, uint64_t index, uint64_t bits, dp_loc loc);
 
+/*
+ * DataCopy of one run between device memory and the core, bytes cut to whole blocks. gm_bytes: what remains of the global tensor,
+ * 0 = unknown.
+ */
+DP_API void dp_count_copy_in(unsigned dtype, const dp_local *dst, const void *src, uint32_t gm_bytes, uint32_t bytes, dp_loc loc);
+DP_API void dp_count_copy_out(unsigned dtype, void *dst, uint32_t gm_bytes, const dp_local *src, uint32_t bytes, dp_loc loc);
+
 DP_END_DECLS
 
 #endif

@@ -1,6 +1,6 @@
 #include "device/ahead.h"
 
-enum { LINE = 64, STEP_LINES = 8, WINDOW_BYTES = 32 << 10 };
+enum { LINE = 64, STEP_LINES = 8, STEP_STREAMS = 2, WINDOW_BYTES = 32 << 10 };
 
 static inline void fetch(const uint8_t *line, bool writes) {
 #if defined(__x86_64__)
@@ -37,9 +37,10 @@ void dp_ahead_note(dp_ahead *ahead, bool writes, const uint8_t *addr, size_t byt
     }
 }
 
-/* One stream a step, in turn. */
+/* Two streams a step, in turn: usually one that is read and one that is written. */
 void dp_ahead_fetch(dp_ahead *ahead) {
-    for (unsigned i = 0; i < DP_AHEAD_STREAMS; i++) {
+    unsigned served = 0;
+    for (unsigned i = 0; i < DP_AHEAD_STREAMS && served < STEP_STREAMS; i++) {
         dp_ahead_stream *s = &ahead->stream[ahead->turn++ % DP_AHEAD_STREAMS];
         uint32_t left = lines_left(s), take = left < STEP_LINES ? left : STEP_LINES;
         if (!take)
@@ -48,6 +49,6 @@ void dp_ahead_fetch(dp_ahead *ahead) {
             fetch(s->next + k * LINE, s->writes);
         s->next = take == left ? s->stop : s->next + take * LINE;
         ahead->lines -= take;
-        return;
+        served++;
     }
 }

@@ -6,6 +6,7 @@
  * Writes from UB or L1 to GM obey the core's atomic mode.
  */
 #include "device/ahead.h"
+#include "device/count.h"
 #include "device/runs.h"
 
 #include <inttypes.h>
@@ -16,7 +17,8 @@ enum {
     MAX_PAD_RUN_BYTES = 2097151,
     /* Above this a GM destination will not be read again from this core's cache before it is evicted. */
     STREAM_ALLOCATION_BYTES = 16 << 20,
-    STREAM_RUN_BYTES = 2048,
+    /* Measured out of the caches, runs of 256 bytes to 16 KiB: streaming wins by 1.8 to 2.9; shorter ones are all ends. */
+    STREAM_RUN_BYTES = 512,
     AHEAD_RUN_BYTES = 2048 /* copies that are worth a guess about the next one */
 };
 
@@ -141,12 +143,13 @@ static void check_params(dp_core *core, const dp_insn *insn) {
                  p->src_gap_bytes, p->dst_gap_bytes, MAX_GAP_BYTES);
 }
 
+static unsigned gm_align(unsigned dtype) { return dp_dtype_bits(dtype) < 16 ? 1 : dp_dtype_bits(dtype) / 8; }
+
 /* Required alignment of one side: the space's block, in GM the element (pad form: none). */
 static unsigned align_of(const dp_insn *insn, unsigned k) {
-    unsigned bits = dp_dtype_bits(insn->operand[k].dtype);
     switch (insn->operand[k].space) {
     case DP_SPACE_GM:
-        return insn->u.copy.pad_form || bits < 16 ? 1 : bits / 8;
+        return insn->u.copy.pad_form ? 1 : gm_align(insn->operand[k].dtype);
     case DP_SPACE_BT:
         return 64;
     case DP_SPACE_FB:
@@ -244,6 +247,68 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
     }
     if ((to_gm || from_gm) && !stream && !atomic && plan.count == 1 && plan.run_bytes >= AHEAD_RUN_BYTES)
         dp_ahead_note(&core->ahead, to_gm, insn->operand[to_gm ? 0 : 1].addr, plan.run_bytes, range.end);
+}
+
+/* One run of whole blocks between UB and GM, all checks done. */
+static void move_run(dp_core *core, bool to_gm, uint8_t *dst, const uint8_t *src, size_t bytes) {
+    const uint8_t *gm = to_gm ? dst : src;
+    gm_extent range = range_around(core, gm);
+    core->issued++;
+    if (to_gm && bytes >= STREAM_RUN_BYTES && range.size_bytes >= STREAM_ALLOCATION_BYTES) {
+        core->math->copy_stream(dst, src, bytes);
+        return;
+    }
+    (to_gm ? core->math->copy : core->math->copy_in)(dst, src, bytes);
+    if (bytes >= AHEAD_RUN_BYTES)
+        dp_ahead_note(&core->ahead, to_gm, gm, bytes, range.end);
+}
+
+static void issue_run(unsigned dtype, bool to_gm, const dp_local *local, const void *gm, uint32_t gm_bytes, uint32_t bytes,
+                      dp_loc loc) {
+    dp_insn insn = {.op = DP_OP_DATA_COPY, .n_operands = 2, .loc = loc};
+    insn.operand[to_gm] = (dp_operand){.addr = local->addr,
+                                       .size_bytes = local->size_bytes,
+                                       .buffer_id = local->buffer_id,
+                                       .block_stride = 1,
+                                       .repeat_stride = 8,
+                                       .dtype = (uint8_t)dtype,
+                                       .space = local->space,
+                                       .past_end = local->size_bytes == 0};
+    insn.operand[!to_gm] = (dp_operand){.addr = (void *)(uintptr_t)gm,
+                                        .size_bytes = gm_bytes,
+                                        .block_stride = 1,
+                                        .repeat_stride = 8,
+                                        .dtype = (uint8_t)dtype,
+                                        .space = DP_SPACE_GM};
+    insn.u.copy.block_count = 1;
+    insn.u.copy.block_bytes = bytes;
+    dp_issue(&insn);
+}
+
+/* Whole blocks of a run that needs no more than a move; 0: anything else. */
+static size_t plain_run(dp_core *core, unsigned dtype, const dp_local *local, const void *gm, uint32_t bytes) {
+    size_t run = bytes - bytes % DP_BLOCK_BYTES;
+    bool plain = core && run && dp_dtype_bits(dtype) && dp_in_ub(core, local, run, DP_BLOCK_BYTES) &&
+                 !((uintptr_t)gm & (gm_align(dtype) - 1)) && dp_gm_holds(core, gm, run);
+    return plain ? run : 0;
+}
+
+void dp_count_copy_in(unsigned dtype, const dp_local *dst, const void *src, uint32_t gm_bytes, uint32_t bytes, dp_loc loc) {
+    dp_core *core = dp_quiet_core();
+    size_t run = plain_run(core, dtype, dst, src, bytes);
+    if (DP_LIKELY(run))
+        move_run(core, false, dst->addr, src, run);
+    else
+        issue_run(dtype, false, dst, src, gm_bytes, bytes, loc);
+}
+
+void dp_count_copy_out(unsigned dtype, void *dst, uint32_t gm_bytes, const dp_local *src, uint32_t bytes, dp_loc loc) {
+    dp_core *core = dp_quiet_core();
+    size_t run = core && !core->atomic_op ? plain_run(core, dtype, src, dst, bytes) : 0;
+    if (DP_LIKELY(run))
+        move_run(core, true, dst, src->addr, run);
+    else
+        issue_run(dtype, true, src, dst, gm_bytes, bytes, loc);
 }
 
 void dp_visit_copy(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

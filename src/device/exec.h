@@ -78,6 +78,8 @@ enum { DP_READ = 1, DP_WRITE = 2, DP_READ_WRITE = 3 };
  * (a power of two). Faults otherwise. extent_bytes 0 checks the address alone.
  */
 void dp_operand_check(dp_core *core, const dp_insn *insn, unsigned k, size_t extent_bytes, unsigned align_bytes);
+/* [addr, addr + extent_bytes) lies in one registered range of device memory. */
+bool dp_gm_holds(dp_core *core, const void *addr, size_t extent_bytes);
 /* "destination", "source", "source 0", ... */
 const char *dp_operand_role(const dp_insn *insn, unsigned k);
 /* Faults unless operand k is in `space`. */

@@ -3,7 +3,7 @@
 
 #include "device/exec.h"
 
-static bool gm_holds(dp_core *core, const void *addr, size_t extent_bytes) {
+bool dp_gm_holds(dp_core *core, const void *addr, size_t extent_bytes) {
     dp_gm_cache *cache = &core->gm_cache;
     uintptr_t begin = (uintptr_t)addr;
     uint64_t now = dp_gm_epoch();
@@ -94,7 +94,7 @@ void dp_operand_check(dp_core *core, const dp_insn *insn, unsigned k, size_t ext
         if (DP_UNLIKELY((uintptr_t)operand->addr & (align_bytes - 1)))
             dp_fault(core, insn, insn->loc, "the %s address %p is not a multiple of %u bytes", dp_operand_role(insn, k),
                      operand->addr, align_bytes);
-        if (DP_UNLIKELY(!gm_holds(core, operand->addr, extent_bytes)))
+        if (DP_UNLIKELY(!dp_gm_holds(core, operand->addr, extent_bytes)))
             fault_gm(core, insn, k, extent_bytes);
         return;
     }

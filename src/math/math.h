@@ -79,7 +79,7 @@ typedef struct dp_math {
     dp_reduce_fns reduce[DP_DTYPE_COUNT];
     dp_atomic_fn atomic[DP_MATH_ATOMIC_COUNT][DP_DTYPE_COUNT];
     void (*copy)(void *dst, const void *src, size_t size_bytes); /* cached copy, small sizes fast */
-    /* Destination past the caches. Not ordered with later stores: call stream_fence before others are told of the data. */
+    /* Destination past the caches, whatever the size (the device decides where it pays). Not ordered with later stores: call stream_fence before others are told of the data. */
     void (*copy_stream)(void *dst, const void *src, size_t size_bytes);
     /* Out of memory that is in no cache. The regions do not overlap. */
     void (*copy_in)(void *dst, const void *src, size_t size_bytes);

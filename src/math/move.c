@@ -134,17 +134,14 @@ DP_INLINE void line_move(char *to, const char *from) {
 #define DP_LINE_MOVE(to, from) line_move(to, from)
 #endif
 
-enum { STREAM_LEAST_BYTES = 4096, LINE = 64 }; /* bench/math */
+enum { LINE = 64 };
 
 /* Whole cache lines go past the caches; the ends, which share a line with other data, through them. */
 static void copy_stream(void *dst, const void *src, size_t size_bytes) {
-    if (size_bytes < STREAM_LEAST_BYTES) {
-        copy(dst, src, size_bytes);
-        return;
-    }
     char *to = dst;
     const char *from = src;
     size_t head = (size_t)(-(uintptr_t)to % LINE);
+    head = head < size_bytes ? head : size_bytes;
     memcpy(to, from, head);
     to += head;
     from += head;
