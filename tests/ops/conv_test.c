@@ -77,6 +77,30 @@ static int64_t row_major(const int64_t *dims, const int64_t *at) {
     return (at[0] * dims[1] + at[1]) * dims[2] + at[2];
 }
 
+/* Where tap t of output place `at` reads; false: outside of the input. */
+static bool source_of(const problem *p, const int64_t at[3], int64_t t, int64_t from[3]) {
+    int64_t k[3] = {t / (p->kernel[1] * p->kernel[2]), t / p->kernel[2] % p->kernel[1], t % p->kernel[2]};
+    for (int d = 0; d < 3; d++) {
+        if (p->transposed) {
+            int64_t place = at[d] + p->pad[d] - k[d] * p->dilation[d];
+            from[d] = place / p->stride[d];
+            if (place < 0 || place % p->stride[d])
+                return false;
+        } else {
+            from[d] = at[d] * p->stride[d] + k[d] * p->dilation[d] - p->pad[d];
+        }
+        if (from[d] < 0 || from[d] >= p->in[d])
+            return false;
+    }
+    return true;
+}
+
+/* First two dims of the weights, for output channel o and channel c of its group. */
+static int64_t weight_of(const problem *p, int64_t o, int64_t c) {
+    return p->transposed ? (o / p->out_channels * p->in_channels + c) * p->out_channels + o % p->out_channels
+                         : o * p->in_channels + c;
+}
+
 /* Sum and sum of absolute values of output element (n, o, at). */
 static double reference(const problem *p, const tensor *x, const tensor *w, const tensor *bias, int64_t n, int64_t o,
                         const int64_t at[3], double *scale) {
@@ -86,24 +110,10 @@ static double reference(const problem *p, const tensor *x, const tensor *w, cons
     *scale = fabs(sum);
     for (int64_t c = 0; c < p->in_channels; c++)
         for (int64_t t = 0; t < taps; t++) {
-            int64_t k[3] = {t / (p->kernel[1] * p->kernel[2]), t / p->kernel[2] % p->kernel[1], t % p->kernel[2]};
-            int64_t from[3];
-            bool inside = true;
-            for (int d = 0; d < 3; d++) {
-                if (p->transposed) {
-                    int64_t place = at[d] + p->pad[d] - k[d] * p->dilation[d];
-                    from[d] = place / p->stride[d];
-                    inside = inside && place >= 0 && place % p->stride[d] == 0;
-                } else {
-                    from[d] = at[d] * p->stride[d] + k[d] * p->dilation[d] - p->pad[d];
-                }
-                inside = inside && from[d] >= 0 && from[d] < p->in[d];
-            }
-            if (!inside)
+            int64_t from[3], channel = group * p->in_channels + c;
+            if (!source_of(p, at, t, from))
                 continue;
-            int64_t channel = group * p->in_channels + c;
-            int64_t first = p->transposed ? channel * p->out_channels + o % p->out_channels : o * p->in_channels + c;
-            double term = get_element(w, first * taps + t) *
+            double term = get_element(w, weight_of(p, o, c) * taps + t) *
                           get_element(x, (n * p->in_channels * p->groups + channel) * plane + row_major(p->in, from));
             sum += term;
             *scale += fabs(term);
@@ -342,6 +352,109 @@ static void unfold_and_fold(void **state) {
     }
 }
 
+/* Every product of the forward sum, once more: what it means for x, w and bias. */
+static void collect_gradients(const problem *p, const operands *o, double *gx, double *gw, double *gb) {
+    int64_t plane = p->out[0] * p->out[1] * p->out[2], all = p->out_channels * p->groups;
+    int64_t taps = p->kernel[0] * p->kernel[1] * p->kernel[2], in_plane = p->in[0] * p->in[1] * p->in[2];
+    for (int64_t i = 0; i < o->y.count; i++) {
+        int64_t at[3] = {i % plane / (p->out[1] * p->out[2]), i % plane / p->out[2] % p->out[1], i % p->out[2]};
+        int64_t out = i / plane % all, n = i / plane / all;
+        double g = get_element(&o->y, i);
+        gb[out] += g;
+        for (int64_t c = 0; c < p->in_channels; c++)
+            for (int64_t t = 0; t < taps; t++) {
+                int64_t from[3];
+                if (!source_of(p, at, t, from))
+                    continue;
+                int64_t channel = out / p->out_channels * p->in_channels + c;
+                int64_t x = (n * p->in_channels * p->groups + channel) * in_plane + row_major(p->in, from);
+                int64_t w = weight_of(p, out, c) * taps + t;
+                gx[x] += g * get_element(&o->w, w);
+                gw[w] += g * get_element(&o->x, x);
+            }
+    }
+}
+
+static void gradients_of_all_shapes(void **state) {
+    (void)state;
+    for (int round = 0; round < 90; round++) {
+        problem p = random_problem(round % 3 == 2);
+        aclDataType type = floats[round / 3 % 3];
+        operands o = make_operands(&p, type, type, type);
+        fill(&o.y); /* the gradient that comes in */
+        tensor gx = make_tensor(type, o.x.rank, o.x.dims, any_layout()),
+               gw = make_tensor(type, o.w.rank, o.w.dims, any_layout()),
+               gb = make_tensor(type, 1, o.bias.dims, any_layout());
+        bool wanted[] = {round % 4 != 1, round % 4 != 2, round % 4 != 3};
+        aclBoolArray *mask = aclCreateBoolArray(wanted, 3);
+        caller_value values[] = {T(o.y),
+                                 T(o.x),
+                                 T(o.w),
+                                 P(NULL),
+                                 P(o.stride),
+                                 P(o.pad),
+                                 P(o.dilation),
+                                 I(p.transposed),
+                                 P(o.extra),
+                                 I(p.groups),
+                                 P(mask),
+                                 I(0),
+                                 P(wanted[0] ? gx.handle : NULL),
+                                 P(wanted[1] ? gw.handle : NULL),
+                                 P(wanted[2] ? gb.handle : NULL)};
+        if (call_op("ConvolutionBackward", values))
+            fail_msg("%s", sentence());
+        double *want[] = {calloc((size_t)gx.count, 8), calloc((size_t)gw.count, 8), calloc((size_t)gb.count, 8)};
+        collect_gradients(&p, &o, want[0], want[1], want[2]);
+        tensor *results[] = {&gx, &gw, &gb};
+        static const char *const names[] = {"gx", "gw", "gb"};
+        for (int k = 0; k < 3; k++) {
+            for (int64_t i = 0; i < results[k]->count && wanted[k]; i++)
+                check_near(names[k], results[k], i, want[k][i], k == 0 ? 64 : (double)o.y.count);
+            assert_true(untouched_outside(results[k]));
+            free(want[k]);
+            free_tensor(results[k]);
+        }
+        aclDestroyBoolArray(mask);
+        free_operands(&o);
+    }
+}
+
+static void time_first_gradients(void **state) {
+    (void)state;
+    int64_t x_dims[] = {20, 2, 6}, w_dims[] = {3, 6, 5}, y_dims[] = {22, 2, 5}, five = 5;
+    tensor x = make_tensor(ACL_FLOAT, 3, x_dims, STRIDED), w = make_tensor(ACL_FLOAT, 3, w_dims, CONTIGUOUS),
+           g = make_tensor(ACL_FLOAT, 3, y_dims, OFFSET), gx = make_tensor(ACL_FLOAT, 3, x_dims, CONTIGUOUS),
+           gw = make_tensor(ACL_FLOAT, 3, w_dims, TRANSPOSED), gb = make_tensor(ACL_FLOAT, 1, &five, CONTIGUOUS);
+    double want_x[240] = {0}, want_w[90] = {0}, want_b[5] = {0};
+    fill(&x);
+    fill(&w);
+    fill(&g);
+    caller_value values[] = {T(g), T(x), T(w), P(NULL), I(2), I(0), T(gx), T(gw), T(gb)};
+    if (call_op("ConvTbcBackward", values))
+        fail_msg("%s", sentence());
+    for (int64_t i = 0; i < g.count; i++) {
+        int64_t out = i % 5, n = i / 5 % 2, t = i / 10;
+        want_b[out] += get_element(&g, i);
+        for (int64_t k = 0; k < 3; k++)
+            for (int64_t c = 0; c < 6; c++)
+                if (t + k - 2 >= 0 && t + k - 2 < 20) {
+                    int64_t at = ((t + k - 2) * 2 + n) * 6 + c, to = (k * 6 + c) * 5 + out;
+                    want_x[at] += get_element(&g, i) * get_element(&w, to);
+                    want_w[to] += get_element(&g, i) * get_element(&x, at);
+                }
+    }
+    for (int64_t i = 0; i < gx.count; i++)
+        check_near("tbc gx", &gx, i, want_x[i], 16);
+    for (int64_t i = 0; i < gw.count; i++)
+        check_near("tbc gw", &gw, i, want_w[i], 64);
+    for (int64_t i = 0; i < 5; i++)
+        check_near("tbc gb", &gb, i, want_b[i], 64);
+    tensor *all[] = {&x, &w, &g, &gx, &gw, &gb};
+    for (int i = 0; i < 6; i++)
+        free_tensor(all[i]);
+}
+
 static void empty_and_malformed(void **state) {
     (void)state;
     problem p = {2, 1, 2, 2, 3, false, true, {1, 5, 6}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, {0}, {0}};
@@ -421,6 +534,8 @@ int main(void) {
         cmocka_unit_test(channels_last_and_uneven_padding),
         cmocka_unit_test(depthwise_and_time_first),
         cmocka_unit_test(unfold_and_fold),
+        cmocka_unit_test(gradients_of_all_shapes),
+        cmocka_unit_test(time_first_gradients),
         cmocka_unit_test(empty_and_malformed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -38,15 +38,9 @@ const dp_conv_table *dp_conv_current(void) {
     return &table;
 }
 
-/* The arguments of any of the three functions. */
-typedef struct arguments {
-    const dp_arg *x, *w, *kernel, *bias, *stride, *padding, *dilation, *transposed, *output_padding, *groups, *math, *y;
-    int space;
-} arguments;
-
 static const dp_arg absent = {.name = "absent", .kind = DP_ARG_ABSENT};
 
-static dp_status take_kernel(const arguments *a, dp_conv *c) {
+static dp_status take_kernel(const dp_conv_arguments *a, dp_conv *c) {
     int64_t stride[DP_SPACE], dilation[DP_SPACE];
     dp_status status = dp_window_list(a->stride, a->space, 1, a->stride->kind == DP_ARG_ABSENT ? 1 : 0, 1, stride);
     if (status == DP_OK)
@@ -66,7 +60,7 @@ static dp_status take_kernel(const arguments *a, dp_conv *c) {
     return status;
 }
 
-static dp_status take_channels(const arguments *a, dp_conv *c, bool transposed) {
+static dp_status take_channels(const dp_conv_arguments *a, dp_conv *c, bool transposed) {
     c->groups = a->groups->kind == DP_ARG_ABSENT ? c->x.channels : dp_arg_integer(a->groups, 1);
     if (a->groups->kind == DP_ARG_ABSENT && c->groups < 1)
         c->groups = 1;
@@ -97,7 +91,7 @@ static dp_status take_channels(const arguments *a, dp_conv *c, bool transposed) 
 }
 
 /* The sizes of the output, and the axes. */
-static dp_status take_sizes(const arguments *a, dp_conv *c, bool transposed) {
+static dp_status take_sizes(const dp_conv_arguments *a, dp_conv *c, bool transposed) {
     dp_image expected = {.batch = c->x.batch, .channels = c->out_channels * c->groups};
     int64_t extra[DP_SPACE] = {0, 0, 0};
     if (transposed) {
@@ -312,44 +306,51 @@ static dp_status plan_work(dp_conv *c, dp_workspace *workspace) {
     return status;
 }
 
-static dp_status check_types(const dp_operator_call *call, const arguments *a) {
+dp_status dp_conv_check_types(const dp_operator_call *call, const dp_conv_arguments *a) {
     const dp_arg *all[] = {a->x, a->w, a->y, a->bias};
     for (int i = 0; i < 4; i++) {
         dp_status status = all[i]->kind == DP_ARG_TENSOR ? dp_element_expect(all[i], call->op->elements) : DP_OK;
         if (status != DP_OK)
             return status;
     }
-    dp_status status = dp_places_expect(a->y);
-    if (status != DP_OK)
-        return status;
     int64_t math = dp_arg_integer(a->math, 0);
     if (math < 0 || math > 3)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 to 3", a->math->name, (long long)math);
     return DP_OK;
 }
 
-static dp_status finish(const dp_operator_call *call, const arguments *a, dp_conv *c, dp_plan **out_plan) {
-    static const char *const names[] = {"product", "windows", "depthwise", "transposed"};
+dp_status dp_conv_take(const dp_conv_arguments *a, dp_conv *c) {
     bool transposed = dp_arg_integer(a->transposed, 0) != 0;
     dp_status status = take_kernel(a, c);
     if (status == DP_OK)
         status = take_channels(a, c, transposed);
+    return status == DP_OK ? take_sizes(a, c, transposed) : status;
+}
+
+dp_status dp_conv_place(dp_conv *c, bool transposed, dp_workspace *workspace) {
+    choose_way(c, transposed);
+    if (!c->y.batch || !c->y.channels || !c->y.size[0] || !c->y.size[1] || !c->y.size[2])
+        return DP_OK;
+    place_input(c, workspace);
+    place_weights(c, workspace);
+    place_output(c, workspace);
+    c->bias_at = dp_workspace_take(workspace, c->bias_slot >= 0 ? c->y.channels : 0, sizeof(float));
+    return plan_work(c, workspace);
+}
+
+static dp_status run(dp_plan *plan) {
+    return dp_conv_execute(plan, dp_plan_state(plan));
+}
+
+static dp_status finish(const dp_operator_call *call, const dp_conv_arguments *a, dp_conv *c, dp_plan **out_plan) {
+    static const char *const names[] = {"product", "windows", "depthwise", "transposed"};
+    dp_workspace workspace = {0};
+    dp_status status = dp_conv_take(a, c);
     if (status == DP_OK)
-        status = take_sizes(a, c, transposed);
+        status = dp_conv_place(c, dp_arg_integer(a->transposed, 0) != 0, &workspace);
     if (status != DP_OK)
         return status;
-    dp_workspace workspace = {0};
-    choose_way(c, transposed);
-    if (c->y.batch && c->y.channels && c->y.size[0] && c->y.size[1] && c->y.size[2]) {
-        place_input(c, &workspace);
-        place_weights(c, &workspace);
-        place_output(c, &workspace);
-        c->bias_at = dp_workspace_take(&workspace, c->bias_slot >= 0 ? c->y.channels : 0, sizeof(float));
-        status = plan_work(c, &workspace);
-        if (status != DP_OK)
-            return status;
-    }
-    dp_plan *plan = dp_plan_new(call, dp_conv_run, sizeof *c);
+    dp_plan *plan = dp_plan_new(call, run, sizeof *c);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
     status = dp_workspace_set(&workspace, plan);
@@ -363,53 +364,58 @@ static dp_status finish(const dp_operator_call *call, const arguments *a, dp_con
     return DP_OK;
 }
 
-static dp_status prepare_images(const dp_operator_call *call, arguments *a, dp_plan **out_plan) {
-    dp_conv c = {.bias_slot = -1};
-    dp_status status = check_types(call, a);
-    if (status != DP_OK)
-        return status;
-    a->space = a->w->as.tensor->rank - 2;
-    if (a->space < 1 || a->space > DP_SPACE)
+dp_status dp_conv_images(const dp_conv_arguments *a, dp_conv *c, int *out_space) {
+    int space = a->w->as.tensor->rank - 2;
+    if (space < 1 || space > DP_SPACE)
         return dp_fail(DP_ERR_ARGUMENT,
                        "%s has %d dimensions, but must have 3, 4 or 5: two of channels and the kernel's", a->w->name,
                        a->w->as.tensor->rank);
-    status = dp_image_of(a->x, a->space, false, &c.x);
+    *out_space = space;
+    dp_status status = dp_image_of(a->x, space, false, &c->x);
     if (status == DP_OK)
-        status = dp_image_of(a->w, a->space, false, &c.w);
+        status = dp_image_of(a->w, space, false, &c->w);
+    return status == DP_OK ? dp_image_of(a->y, space, false, &c->y) : status;
+}
+
+static dp_status prepare_images(const dp_operator_call *call, dp_conv_arguments *a, dp_plan **out_plan) {
+    dp_conv c = {.bias_slot = -1};
+    dp_status status = dp_conv_check_types(call, a);
     if (status == DP_OK)
-        status = dp_image_of(a->y, a->space, false, &c.y);
+        status = dp_places_expect(a->y);
+    if (status == DP_OK)
+        status = dp_conv_images(a, &c, &a->space);
     return status == DP_OK ? finish(call, a, &c, out_plan) : status;
 }
 
 static dp_status prepare_conv(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in;
-    arguments a = {.x = &in[0],
-                   .w = &in[1],
-                   .bias = &in[2],
-                   .stride = &in[3],
-                   .padding = &in[4],
-                   .dilation = &in[5],
-                   .transposed = &in[6],
-                   .output_padding = &in[7],
-                   .groups = &in[8],
-                   .math = &in[9],
-                   .y = &call->out[0]};
+    dp_conv_arguments a = {.x = &in[0],
+                           .w = &in[1],
+                           .bias = &in[2],
+                           .stride = &in[3],
+                           .padding = &in[4],
+                           .dilation = &in[5],
+                           .transposed = &in[6],
+                           .output_padding = &in[7],
+                           .groups = &in[8],
+                           .math = &in[9],
+                           .y = &call->out[0]};
     return prepare_images(call, &a, out_plan);
 }
 
 static dp_status prepare_depthwise(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in;
-    arguments a = {.x = &in[0],
-                   .w = &in[1],
-                   .bias = &in[3],
-                   .stride = &in[4],
-                   .padding = &in[5],
-                   .dilation = &in[6],
-                   .transposed = &absent,
-                   .output_padding = &absent,
-                   .groups = &absent,
-                   .math = &in[7],
-                   .y = &call->out[0]};
+    dp_conv_arguments a = {.x = &in[0],
+                           .w = &in[1],
+                           .bias = &in[3],
+                           .stride = &in[4],
+                           .padding = &in[5],
+                           .dilation = &in[6],
+                           .transposed = &absent,
+                           .output_padding = &absent,
+                           .groups = &absent,
+                           .math = &in[7],
+                           .y = &call->out[0]};
     const dp_tensor *w = a.w->as.tensor;
     int64_t kernel[DP_SPACE];
     if (w->rank != 4)
@@ -423,7 +429,7 @@ static dp_status prepare_depthwise(const dp_operator_call *call, dp_plan **out_p
 }
 
 /* A line of time as an image of width only; its dims in another order. */
-static dp_status time_image(const dp_arg *arg, int batch, int channel, int time, dp_image *out) {
+dp_status dp_conv_time_image(const dp_arg *arg, int batch, int channel, int time, dp_image *out) {
     const dp_tensor *t = arg->as.tensor;
     if (t->rank != 3)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 3", arg->name, t->rank);
@@ -447,26 +453,28 @@ static dp_status prepare_tbc(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in;
     int64_t pad = dp_arg_integer(&in[3], 0);
     const dp_arg padding = {.name = in[3].name, .kind = DP_ARG_INT_LIST, .count = 1, .as.integers = &pad};
-    arguments a = {.x = &in[0],
-                   .w = &in[1],
-                   .bias = &in[2],
-                   .stride = &absent,
-                   .padding = &padding,
-                   .dilation = &absent,
-                   .transposed = &absent,
-                   .output_padding = &absent,
-                   .groups = &one,
-                   .math = &in[4],
-                   .y = &call->out[0],
-                   .space = 1};
+    dp_conv_arguments a = {.x = &in[0],
+                           .w = &in[1],
+                           .bias = &in[2],
+                           .stride = &absent,
+                           .padding = &padding,
+                           .dilation = &absent,
+                           .transposed = &absent,
+                           .output_padding = &absent,
+                           .groups = &one,
+                           .math = &in[4],
+                           .y = &call->out[0],
+                           .space = 1};
     dp_conv c = {.bias_slot = -1};
-    dp_status status = check_types(call, &a);
+    dp_status status = dp_conv_check_types(call, &a);
     if (status == DP_OK)
-        status = time_image(a.x, 1, 2, 0, &c.x);
+        status = dp_places_expect(a.y);
     if (status == DP_OK)
-        status = time_image(a.w, 2, 1, 0, &c.w);
+        status = dp_conv_time_image(a.x, 1, 2, 0, &c.x);
     if (status == DP_OK)
-        status = time_image(a.y, 1, 2, 0, &c.y);
+        status = dp_conv_time_image(a.w, 2, 1, 0, &c.w);
+    if (status == DP_OK)
+        status = dp_conv_time_image(a.y, 1, 2, 0, &c.y);
     return status == DP_OK ? finish(call, &a, &c, out_plan) : status;
 }
 

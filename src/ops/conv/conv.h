@@ -45,7 +45,24 @@ typedef struct dp_conv {
 
 /* The product of one image and group without its addresses, and of the first `outputs` output channels. */
 dp_gemm_problem dp_conv_problem(const dp_conv *conv, int64_t outputs);
-dp_status dp_conv_run(dp_plan *plan);
+
+/* Arguments by role; those a function does not have are of kind DP_ARG_ABSENT, and groups then means one per channel.
+ */
+typedef struct dp_conv_arguments {
+    const dp_arg *x, *w, *bias, *stride, *padding, *dilation, *transposed, *output_padding, *groups, *math, *y;
+    int space;
+} dp_conv_arguments;
+
+dp_status dp_conv_check_types(const dp_operator_call *call, const dp_conv_arguments *arguments);
+/* The images of x, w and y, and the number of dims of space that w has. */
+dp_status dp_conv_images(const dp_conv_arguments *arguments, dp_conv *conv, int *out_space);
+/* A tensor of 3 dims as an image of width only; its dims in any order. */
+dp_status dp_conv_time_image(const dp_arg *arg, int batch, int channel, int time, dp_image *out);
+/* Axes, channels and bias, from the arguments and the images; checks that all fit. */
+dp_status dp_conv_take(const dp_conv_arguments *arguments, dp_conv *conv);
+/* Chooses the way and takes workspace for it. */
+dp_status dp_conv_place(dp_conv *conv, bool transposed, dp_workspace *workspace);
+dp_status dp_conv_execute(dp_plan *plan, const dp_conv *conv);
 
 /* Windows to be added up: tap t of position p is at data + (t * tap_stride + p * position_stride) elements. */
 typedef struct dp_conv_columns {

@@ -340,9 +340,8 @@ static dp_status run_transposed(job *j) {
     return DP_OK;
 }
 
-dp_status dp_conv_run(dp_plan *plan) {
-    job j = {.plan = plan, .conv = dp_plan_state(plan)};
-    const dp_conv *c = j.conv;
+dp_status dp_conv_execute(dp_plan *plan, const dp_conv *c) {
+    job j = {.plan = plan, .conv = c};
     if (!c->y.batch || !c->y.channels || !c->y.size[0] || !c->y.size[1] || !c->y.size[2])
         return DP_OK;
     dp_status status = copy_operands(&j);
