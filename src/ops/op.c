@@ -11,17 +11,29 @@
 #include "runtime/report.h"
 #include "runtime/task.h"
 
+/* Engines look elements up in tables: what is no type at all does not come to them. */
+static dp_status check_element(const dp_arg *arg, const dp_tensor *tensor) {
+    return (unsigned)tensor->element < DP_EL_COUNT
+               ? DP_OK
+               : dp_fail(DP_ERR_ARGUMENT, "%s has an element type that operators do not know", arg->name);
+}
+
 static dp_status check_tensors(const dp_operator *op, const dp_arg *params, int *out_tensors) {
     int n = 0;
-    for (int i = 0; i < op->n_params; i++) {
+    dp_status status = DP_OK;
+    for (int i = 0; i < op->n_params && status == DP_OK; i++) {
         const dp_arg *arg = &params[i];
-        if (arg->kind == DP_ARG_TENSOR)
+        if (arg->kind == DP_ARG_TENSOR) {
             n++;
-        else if (arg->kind == DP_ARG_TENSOR_LIST)
+            status = check_element(arg, arg->as.tensor);
+        } else if (arg->kind == DP_ARG_TENSOR_LIST) {
             n += (int)arg->count;
+            for (int64_t k = 0; k < arg->count && status == DP_OK; k++)
+                status = check_element(arg, arg->as.tensors[k]);
+        }
     }
     *out_tensors = n;
-    return DP_OK;
+    return status;
 }
 
 static dp_status bind(const dp_operator *op, const dp_arg *params, const dp_bind *from, int count, uint32_t optional,

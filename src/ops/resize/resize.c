@@ -48,6 +48,11 @@ static int64_t clamp(int64_t i, int64_t low, int64_t high) {
     return i < low ? low : i > high ? high : i;
 }
 
+/* floor(v) within [low, high]: scales of the caller lead anywhere. */
+static int64_t floor_within(double v, int64_t low, int64_t high) {
+    return !(v > (double)low) ? low : v >= (double)high ? high : (int64_t)floor(v);
+}
+
 static rule rule_of(kind k, bool align, double scale, int64_t in, int64_t out) {
     rule r = {k, align, align, scale > 0 && scale != 1, in, out, 0};
     if (k == LINEAR_ORIGIN || k == CUBIC_ORIGIN) {
@@ -64,19 +69,19 @@ static rule rule_of(kind k, bool align, double scale, int64_t in, int64_t out) {
 /* The greatest number of taps of any position. */
 static int64_t taps_of(const rule *r) {
     double stretch = r->ratio > 1 ? r->ratio : 1;
-    int64_t taps = r->kind == NEAREST || r->kind == EXACT ? 1
-                   : r->kind == LINEAR                    ? 2
-                   : r->kind == CUBIC                     ? 4
-                   : r->kind == AREA                      ? (int64_t)ceil(r->ratio) + 1
-                                                          : (int64_t)ceil((r->kind == LINEAR_AA ? 2 : 4) * stretch) + 2;
-    return taps < r->in ? taps : r->in;
+    double taps = r->kind == NEAREST || r->kind == EXACT ? 1
+                  : r->kind == LINEAR                    ? 2
+                  : r->kind == CUBIC                     ? 4
+                  : r->kind == AREA                      ? ceil(r->ratio) + 1
+                                                         : ceil((r->kind == LINEAR_AA ? 2 : 4) * stretch) + 2;
+    return taps < (double)r->in ? (int64_t)taps : r->in;
 }
 
 static int64_t nearest_of(const rule *r, int64_t o) {
     bool half = r->kind == EXACT;
     int64_t at;
     if (r->scaled)
-        at = (int64_t)floor(((double)o + (half ? 0.5 : 0)) * r->ratio);
+        at = floor_within(((double)o + (half ? 0.5 : 0)) * r->ratio, 0, r->in - 1);
     else
         at = half ? (2 * o + 1) * r->in / (2 * r->out) : o * r->in / r->out;
     return clamp(at, 0, r->in - 1);
@@ -105,6 +110,7 @@ static int64_t weigh(const rule *r, int64_t o, int64_t taps, double *weights) {
         double at = r->origin ? (double)o * r->ratio : ((double)o + 0.5) * r->ratio - 0.5;
         if (r->kind == LINEAR && at < 0)
             at = 0;
+        at = fmin(at, (double)r->in + 2); /* all of it beyond the border */
         int64_t base = (int64_t)floor(at), before = r->kind == LINEAR ? 0 : 1, count = r->kind == LINEAR ? 2 : 4;
         double part = at - (double)base;
         int64_t first = clamp(base - before, 0, r->in - taps);
@@ -118,8 +124,8 @@ static int64_t weigh(const rule *r, int64_t o, int64_t taps, double *weights) {
         return weigh_area(r, o, taps, weights);
     double stretch = r->ratio > 1 ? r->ratio : 1, radius = (r->kind == LINEAR_AA ? 1 : 2) * stretch;
     double centre = r->ratio * ((double)o + 0.5), sum = 0;
-    int64_t begin = clamp((int64_t)(centre - radius + 0.5), 0, r->in - 1);
-    int64_t end = clamp((int64_t)(centre + radius + 0.5), begin + 1, r->in), first = clamp(begin, 0, r->in - taps);
+    int64_t begin = floor_within(centre - radius + 0.5, 0, r->in - 1);
+    int64_t end = floor_within(centre + radius + 0.5, begin + 1, r->in), first = clamp(begin, 0, r->in - taps);
     end = end < first + taps ? end : first + taps;
     for (int64_t i = begin; i < end; i++) {
         double x = ((double)i - centre + 0.5) / stretch, w = r->kind == LINEAR_AA ? hat(x) : cubic(x, -0.5);

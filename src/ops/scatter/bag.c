@@ -154,7 +154,7 @@ static dp_status run_bag(dp_plan *plan) {
     status = read_offsets(&j);
     if (status == DP_OK && s->bags) {
         read_indices(&j);
-        int64_t work = s->length * (s->count / s->bags + 1);
+        int64_t work = s->length * (s->count / s->bags + 1) + 1; /* rows may be empty */
         dp_pool_for((size_t)s->bags, (size_t)(work < GRAIN ? GRAIN / work : 1), bag_range, &j);
     }
     dp_free(j.begins);
