@@ -234,6 +234,13 @@ static dp_status conv_transpose(const dp_operator_call *call, dp_plan **out_plan
     const dp_tensor *x = in[0].as.tensor, *filter = in[1].as.tensor;
     const dp_arg *pads = &in[4], *extra = &in[7];
     int64_t groups = dp_arg_integer(&in[6], 1);
+    if (groups < 1 || groups > DP_WINDOW_LIMIT)
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 1 to %d", in[6].name, (long long)groups,
+                       DP_WINDOW_LIMIT);
+    for (int d = 1; d < 4; d++)
+        if (x->dims[d] > DP_WINDOW_LIMIT || filter->dims[d] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s or %s has a dimension of more than %d", in[0].name, in[1].name,
+                           DP_WINDOW_LIMIT);
     if (pads->count != 4 || pads->as.integers[0] != pads->as.integers[1] ||
         pads->as.integers[2] != pads->as.integers[3])
         return dp_fail(DP_ERR_UNSUPPORTED, "%s must have four numbers, the same before and after each dimension",
