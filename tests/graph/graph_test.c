@@ -96,6 +96,55 @@ static void passes_clean_up(void **state) {
     dp_model_free(model);
 }
 
+/* y = batch norm(conv(x)) + c: one convolution is left, with the same results. */
+static void norms_go_into_convolutions(void **state) {
+    (void)state;
+    enum { IN = 2, OUT = 3, SIZE = 5 };
+    static const int64_t image[] = {1, IN, SIZE, SIZE}, filter[] = {OUT, IN, 3, 3}, vector[] = {OUT}, one[] = {1};
+    static const float norm[4][OUT] = {{2, .5f, -1}, {1, 0, 3}, {.25f, -1, 2}, {4, 1, .25f}}, constant = .75f;
+    float w[OUT * IN * 9], x[IN * SIZE * SIZE], y[OUT * 9];
+    for (int i = 0; i < OUT * IN * 9; i++)
+        w[i] = (float)(i % 5) - 2;
+    for (int i = 0; i < IN * SIZE * SIZE; i++)
+        x[i] = (float)(i % 7) * .5f - 1;
+    maker *m = make_begin(13);
+    make_input(m, "x", 1, 4, image);
+    make_constant(m, "w", 1, 4, filter, w, sizeof w);
+    make_constant(m, "c", 1, 1, one, &constant, sizeof constant);
+    for (int i = 0; i < 4; i++)
+        make_constant(m, ((const char *const[]){"scale", "bias", "mean", "variance"})[i], 1, 1, vector, norm[i],
+                      sizeof norm[i]);
+    make_node(m, "Conv", "x w", "a");
+    make_node(m, "BatchNormalization", "a scale bias mean variance", "b");
+    make_real(m, "epsilon", 0);
+    make_node(m, "Add", "b c", "y");
+    make_output(m, "y");
+    size_t size;
+    void *bytes = make_end(m, &size);
+    dp_model *model;
+    dp_program *program;
+    assert_int_equal(dp_compile_onnx(bytes, size, NULL, NULL, 0, NULL, &model), DP_OK);
+    assert_int_equal(model->graph->n_nodes, 1);
+    assert_int_equal(dp_program_new(model->graph, &program), DP_OK);
+    void *work = aligned_alloc(64, dp_program_work_bytes(program) + 64);
+    assert_int_equal(dp_program_run(program, (void *[]){x}, (void *[]){y}, work), DP_OK);
+    for (int c = 0; c < OUT; c++) {
+        for (int at = 0; at < 9; at++) {
+            double sum = 0;
+            for (int k = 0; k < IN * 9; k++)
+                sum += (double)w[c * IN * 9 + k] *
+                       (double)x[k / 9 * SIZE * SIZE + (at / 3 + k % 9 / 3) * SIZE + at % 3 + k % 3];
+            double root = c == 0 ? 2 : c == 1 ? 1 : .5;
+            double expected = (sum - (double)norm[2][c]) / root * (double)norm[0][c] + (double)norm[1][c] + .75;
+            assert_float_equal(y[c * 9 + at], (float)expected, 1e-4f);
+        }
+    }
+    free(work);
+    free(bytes);
+    dp_program_free(program);
+    dp_model_free(model);
+}
+
 static void a_file_holds_variants(void **state) {
     (void)state;
     dp_model *variants[] = {compile(2), compile(5)};
@@ -307,6 +356,7 @@ static void places(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_runs),          cmocka_unit_test(passes_clean_up),
+        cmocka_unit_test(norms_go_into_convolutions),
         cmocka_unit_test(a_file_holds_variants), cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(hostile_onnx_files),    cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(wrong_models_say_why),  cmocka_unit_test(exhausted_memory),

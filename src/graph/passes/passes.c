@@ -2,6 +2,7 @@
 
 const dp_pass dp_passes[] = {
     {"identity", "nodes that hand on their input are taken out", dp_pass_identity},
+    {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
     {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
     {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
     {"outputs", "every output gets a node of its own", dp_pass_outputs},
