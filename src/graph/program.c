@@ -215,7 +215,7 @@ dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *output
     for (uint32_t i = 0; i < p->n_plans; i++) {
         dp_plan *plan = p->plans[i];
         plan->workspace = (char *)work + p->workspace_offset;
-        dp_status status = plan->run(plan);
+        dp_status status = dp_plan_run(plan);
         if (status != DP_OK) {
             char reason[512];
             snprintf(reason, sizeof reason, "%s", dp_fail_message());

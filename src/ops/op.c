@@ -211,8 +211,7 @@ static void report_accesses(const dp_plan *plan) {
     }
 }
 
-static dp_status run_plan(void *payload) {
-    dp_plan *plan = *(dp_plan **)payload;
+dp_status dp_plan_run(dp_plan *plan) {
     if (DP_UNLIKELY(dp_report_wanted()))
         report_accesses(plan);
     bool observed = DP_UNLIKELY(dp_log_on("ops", DP_LOG_INFO) || dp_profile_on());
@@ -222,6 +221,10 @@ static dp_status run_plan(void *payload) {
     if (DP_UNLIKELY(plan->found && status == DP_OK))
         report_found(plan);
     return status;
+}
+
+static dp_status run_plan(void *payload) {
+    return dp_plan_run(*(dp_plan **)payload);
 }
 
 static void destroy_plan(void *payload) {

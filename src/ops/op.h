@@ -137,6 +137,8 @@ static inline void *dp_plan_data(dp_plan *plan, int slot) {
 }
 dp_plan *dp_plan_copy(const dp_plan *plan);
 void dp_plan_free(dp_plan *plan);
+/* Runs it on this thread and the pool, now; logged and profiled. Addresses are not checked. */
+dp_status dp_plan_run(dp_plan *plan);
 
 /*
  * Checks that every tensor lies in device memory and is aligned, and queues the plan, which belongs to the queue then

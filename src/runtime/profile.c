@@ -133,12 +133,19 @@ static const char *escape(const char *text, char *out, size_t out_bytes) {
     return out;
 }
 
-/* The row of a stream in the timeline; the first time it is seen, with an event that names the row. */
+/* The row of a stream in the timeline; the first time it is seen, with an event that names the row. NULL: no stream. */
 static unsigned lane_of(const dp_stream *stream) {
-    unsigned lane = stream->is_default ? stream->device_id % DEVICES : DEVICES + (stream->id & 0x3fffffff);
+    unsigned lane = !stream              ? DEVICES - 1
+                    : stream->is_default ? stream->device_id % (DEVICES - 1)
+                                         : DEVICES + (stream->id & 0x3fffffff);
     if (lane >= LANES || profile.named[lane / 8] >> lane % 8 & 1)
         return lane;
     profile.named[lane / 8] |= (uint8_t)(1u << lane % 8);
+    if (!stream) {
+        emit(",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"synchronous calls\"}}",
+             (int)getpid(), lane);
+        return lane;
+    }
     emit(",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"device %u, %s %u\"}}",
          (int)getpid(), lane, stream->device_id, stream->is_default ? "default stream" : "stream", stream->id);
     return lane;
@@ -330,7 +337,8 @@ void dp_profile_task(const dp_stream *stream, const char *name, uint64_t begin_n
 
 void dp_profile_operator(const char *name, uint64_t begin_ns, uint64_t end_ns, const char *tensors, const char *path) {
     dp_stream *stream = dp_stream_running();
-    stream->head->begin_ns = 0;
+    if (stream)
+        stream->head->begin_ns = 0;
     record(&(span){stream, name, tensors, path, begin_ns, end_ns});
 }
 

@@ -25,7 +25,7 @@ struct dp_stream;
 void dp_profile_task(const struct dp_stream *stream, const char *name, uint64_t begin_ns);
 /*
  * Called by the function of a task that knows more about itself, on its thread: when it ran, what it worked on, and the
- * way it took. The task is then not recorded once more.
+ * way it took. The task is then not recorded once more. On a thread that runs no task it stands for a synchronous call.
  */
 void dp_profile_operator(const char *name, uint64_t begin_ns, uint64_t end_ns, const char *tensors, const char *path);
 
