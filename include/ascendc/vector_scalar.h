@@ -114,10 +114,8 @@ inline void Axpy(const LocalTensor<T> &dstLocal, const LocalTensor<U> &srcLocal,
                  const dp_prim_t<dp_identity_t<U>> &scalarValue, const int32_t &calCount,
                  dp_loc loc = dp_loc::current()) {
     DP_CHECK_AXPY;
-    dp_insn insn = dp_unary_insn(DP_OP_AXPY, dstLocal, srcLocal, UnaryRepeatParams(), loc);
-    insn.scalar_bits = dp_scalar_bits(scalarValue);
-    dp_mask_count(insn, static_cast<uint32_t>(calCount));
-    dp_issue(&insn);
+    dp_count_scalar(dp_code_of<T, U>(DP_OP_AXPY), dstLocal.dp_local_of(), srcLocal.dp_local_of(),
+                    dp_scalar_bits(scalarValue), static_cast<uint32_t>(calCount), loc);
 }
 #undef DP_CHECK_AXPY
 

@@ -28,9 +28,10 @@ DP_BEGIN_DECLS
 /* n: a negative number of elements arrives as a huge one and is refused by the bounds check. */
 DP_API void dp_count_unary(uint32_t code, const dp_local *dst, const dp_local *src, uint32_t n, dp_loc loc);
 DP_API void dp_count_cast(uint32_t code, const dp_local *dst, const dp_local *src, uint32_t n, dp_loc loc);
+/* Add to SubRelu, and the ternary MulAddDst, FusedMulAdd, FusedMulAddRelu, which read the destination as well. */
 DP_API void dp_count_binary(uint32_t code, const dp_local *dst, const dp_local *src0, const dp_local *src1, uint32_t n,
                             dp_loc loc);
-/* scalar_bits: in the element type, in the low bytes. */
+/* scalar_bits: in the source's element type, in the low bytes. Axpy reads the destination as well. */
 DP_API void dp_count_scalar(uint32_t code, const dp_local *dst, const dp_local *src, uint64_t scalar_bits, uint32_t n,
                             dp_loc loc);
 DP_API void dp_count_fill(uint32_t code, const dp_local *dst, uint64_t scalar_bits, uint32_t n, dp_loc loc);

@@ -58,19 +58,27 @@ void dp_exec_binary(dp_core *core, dp_insn *insn) {
         dp_walk_run(&walk, run_binary, &fn);
 }
 
+/* Loop of a three-operand instruction, NULL when the short form does not know it. Both tables hold the same kind of function. */
+static inline dp_binary_fn loop_of_three(const dp_core *core, uint32_t code) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    if (op - DP_OP_ADD <= DP_OP_SUB_RELU - DP_OP_ADD)
+        return is_offered(code) ? core->math->binary[op - DP_OP_ADD][dtype] : NULL;
+    if (op - DP_OP_MUL_ADD_DST <= DP_OP_FUSED_MUL_ADD_RELU - DP_OP_MUL_ADD_DST)
+        return is_offered(code) ? core->math->ternary[op - DP_OP_MUL_ADD_DST][dtype] : NULL;
+    return NULL;
+}
+
 void dp_count_binary(uint32_t code, const dp_local *dst, const dp_local *src0, const dp_local *src1, uint32_t n,
                      dp_loc loc) {
-    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     dp_core *core = dp_quiet_core();
-    unsigned width = dp_dtype_bits(dtype) / 8; /* offered types have whole bytes */
+    unsigned width = dp_dtype_bits(dp_code_dst(code)) / 8; /* offered types have whole bytes */
     uint64_t bytes = (uint64_t)n * width;
-    dp_binary_fn fn = core && op - DP_OP_ADD <= DP_OP_SUB_RELU - DP_OP_ADD && is_offered(code)
-                        ? core->math->binary[op - DP_OP_ADD][dtype] : NULL;
+    dp_binary_fn fn = core ? loop_of_three(core, code) : NULL;
     if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src0, bytes, DP_BLOCK_BYTES) &&
                   dp_in_ub(core, src1, bytes, DP_BLOCK_BYTES) && dp_no_overlap(dst, bytes, src0, bytes) &&
                   dp_no_overlap(dst, bytes, src1, bytes))) {
         dp_count_done(core);
-        size_t piece = dp_ahead_piece(core, n, op == DP_OP_DIV ? DP_AHEAD_SLOW_PIECE : DP_AHEAD_PIECE);
+        size_t piece = dp_ahead_piece(core, n, dp_code_op(code) == DP_OP_DIV ? DP_AHEAD_SLOW_PIECE : DP_AHEAD_PIECE);
         for (size_t i = 0; i < n; i += piece) {
             size_t skip = i * width;
             fn(at_byte(dst, skip), at_byte(src0, skip), at_byte(src1, skip), n - i < piece ? n - i : piece);
@@ -179,14 +187,20 @@ void dp_exec_scalar(dp_core *core, dp_insn *insn) {
         dp_walk_run(&walk, run_scalar, &run);
 }
 
+/* Loop of an instruction on a tensor and a scalar, NULL when the short form does not know it. */
+static inline dp_scalar_fn loop_of_scalar(const dp_core *core, uint32_t code) {
+    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
+    if (op - DP_OP_ADDS < DP_OP_SHIFT_LEFT - DP_OP_ADDS)
+        return is_offered(code) ? core->math->scalar[op - DP_OP_ADDS][dtype] : NULL;
+    return op == DP_OP_AXPY && is_offered(code) ? core->math->axpy[dtype][dtype] : NULL;
+}
+
 void dp_count_scalar(uint32_t code, const dp_local *dst, const dp_local *src, uint64_t scalar_bits, uint32_t n,
                      dp_loc loc) {
-    unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     dp_core *core = dp_quiet_core();
-    unsigned width = dp_dtype_bits(dtype) / 8; /* offered types have whole bytes */
+    unsigned width = dp_dtype_bits(dp_code_dst(code)) / 8; /* offered types have whole bytes */
     uint64_t bytes = (uint64_t)n * width;
-    dp_scalar_fn fn = core && op - DP_OP_ADDS < DP_OP_SHIFT_LEFT - DP_OP_ADDS && is_offered(code)
-                        ? core->math->scalar[op - DP_OP_ADDS][dtype] : NULL;
+    dp_scalar_fn fn = core ? loop_of_scalar(core, code) : NULL;
     if (DP_LIKELY(fn && n && dp_in_ub(core, dst, bytes, DP_BLOCK_BYTES) && dp_in_ub(core, src, bytes, DP_BLOCK_BYTES) &&
                   dp_no_overlap(dst, bytes, src, bytes))) {
         dp_count_done(core);
@@ -225,6 +239,11 @@ void dp_exec_ternary(dp_core *core, dp_insn *insn) {
     dp_ternary_fn fn =
         widens ? core->math->mul_add_dst_wide : core->math->ternary[insn->op - DP_OP_MUL_ADD_DST][dst];
     dp_need_loop(core, insn, fn != NULL);
+    size_t n = dp_walk_contiguous(core, insn, 3);
+    if (DP_LIKELY(n)) {
+        fn(insn->operand[0].addr, insn->operand[1].addr, insn->operand[2].addr, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_3, &walk))
         dp_walk_run(&walk, run_ternary, &fn);
@@ -254,6 +273,11 @@ void dp_exec_axpy(dp_core *core, dp_insn *insn) {
         dp_fault_pair(core, insn, dst, src, "half to half, float to float and half to float");
     axpy_run run = {core->math->axpy[dst][src], &insn->scalar_bits};
     dp_need_loop(core, insn, run.fn != NULL);
+    size_t n = dp_walk_contiguous(core, insn, 2);
+    if (DP_LIKELY(n)) {
+        run.fn(insn->operand[0].addr, insn->operand[1].addr, run.scalar, n);
+        return;
+    }
     dp_walk walk;
     if (dp_walk_begin(core, insn, &dp_walk_2, &walk))
         dp_walk_run(&walk, run_axpy, &run);

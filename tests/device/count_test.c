@@ -78,9 +78,9 @@ static uint32_t below(uint32_t n) {
 
 static uint32_t an_op(unsigned form) {
     switch (form) {
-    case UNARY: return DP_OP_ABS + below(DP_OP_NOT - DP_OP_ABS + 2);
-    case BINARY: return DP_OP_ADD + below(DP_OP_SUB_RELU - DP_OP_ADD + 2);
-    case SCALAR: return DP_OP_ADDS + below(DP_OP_LEAKY_RELU - DP_OP_ADDS + 2);
+    case UNARY: return DP_OP_ABS + below(DP_OP_NOT - DP_OP_ABS + 1);
+    case BINARY: return below(3) ? DP_OP_ADD + below(DP_OP_SUB_RELU - DP_OP_ADD + 1) : DP_OP_MUL_ADD_DST + below(3);
+    case SCALAR: return below(6) ? DP_OP_ADDS + below(DP_OP_LEAKY_RELU - DP_OP_ADDS + 2) : DP_OP_AXPY;
     case CAST: return DP_OP_CAST;
     case FILL: return DP_OP_DUPLICATE;
     default: return DP_OP_REDUCE_SUM + below(3);
