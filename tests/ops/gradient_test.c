@@ -1,0 +1,267 @@
+/* Gradients of norms and gated units against differences of the forward formulas; a step of AdamW. */
+#include "ops_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const aclDataType types[] = {ACL_DOUBLE, ACL_FLOAT, ACL_FLOAT16, ACL_BF16};
+
+static layout any_layout(void) {
+    return (layout)(random_bits() % LAYOUTS);
+}
+
+static tensor any_tensor(aclDataType type, int rank, const int64_t *dims, double low, double high) {
+    tensor t = make_tensor(type, rank, dims, any_layout());
+    for (int64_t i = 0; i < t.count; i++)
+        set_element(&t, i, random_between(low, high));
+    return t;
+}
+
+static void must(const char *name, const caller_value *values) {
+    if (call_op(name, values))
+        fail_msg("%s: %s", name, sentence());
+}
+
+static void refused(const char *name, const caller_value *values, const char *word) {
+    assert_int_equal(call_op(name, values), ACLNN_ERR_PARAM_INVALID);
+    const char *text = sentence();
+    if (!strstr(text, word))
+        fail_msg("%s says %s", name, text);
+}
+
+static double unit_of(aclDataType type) {
+    return type == ACL_DOUBLE ? 1e-11 : type == ACL_FLOAT ? 1e-5 : type == ACL_FLOAT16 ? 4e-3 : 3e-2;
+}
+
+static void near(const char *name, const tensor *t, int64_t i, double want, double scale) {
+    double got = get_element(t, i);
+    if (!(fabs(got - want) <= unit_of(t->type) * (fabs(want) + scale)))
+        fail_msg("%s type %d, element %lld: %g, but must be %g", name, t->type, (long long)i, got, want);
+}
+
+enum { LINES = 12, LENGTH = 35 };
+
+/* The normalised line times weight, summed with grad: what the gradients are derivatives of. */
+static double objective(const double *x, const double *grad, const double *weight, bool centred) {
+    double mean = 0, square = 0, sum = 0;
+    for (int i = 0; i < LENGTH && centred; i++)
+        mean += x[i] / LENGTH;
+    for (int i = 0; i < LENGTH; i++)
+        square += (x[i] - mean) * (x[i] - mean) / LENGTH;
+    for (int i = 0; i < LENGTH; i++)
+        sum += grad[i] * weight[i] * (x[i] - mean) / sqrt(square);
+    return sum;
+}
+
+static void norms(void **state) {
+    (void)state;
+    static const int64_t dims[] = {3, 4, 5, 7}, stats[] = {3, 4, 1, 1}, inner[] = {5, 7};
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 4; form++) {
+            bool centred = form & 1, weighted = form & 2 || !centred;
+            tensor x = any_tensor(types[t], 4, dims, -2, 2), grad = any_tensor(types[t], 4, dims, -1, 1),
+                   weight = any_tensor(types[t], 2, inner, 0.5, 2),
+                   mean = any_tensor(t ? ACL_FLOAT : ACL_DOUBLE, 4, stats, 0, 0),
+                   rstd = any_tensor(t ? ACL_FLOAT : ACL_DOUBLE, 4, stats, 0, 0),
+                   dx = any_tensor(types[t], 4, dims, 0, 0),
+                   dw = any_tensor(t ? ACL_FLOAT : ACL_DOUBLE, 2, inner, 0, 0),
+                   db = any_tensor(t ? ACL_FLOAT : ACL_DOUBLE, 2, inner, 0, 0);
+            double lines[LINES][LENGTH], grads[LINES][LENGTH], weights[LENGTH], want_w[LENGTH] = {0},
+                                                                                want_b[LENGTH] = {0};
+            for (int i = 0; i < LENGTH; i++)
+                weights[i] = weighted ? get_element(&weight, i) : 1;
+            for (int l = 0; l < LINES; l++) {
+                double m = 0, square = 0;
+                for (int i = 0; i < LENGTH; i++) {
+                    lines[l][i] = get_element(&x, l * LENGTH + i);
+                    grads[l][i] = get_element(&grad, l * LENGTH + i);
+                    m += centred ? lines[l][i] / LENGTH : 0;
+                }
+                for (int i = 0; i < LENGTH; i++)
+                    square += (lines[l][i] - m) * (lines[l][i] - m) / LENGTH;
+                set_element(&mean, l, m);
+                set_element(&rstd, l, 1 / sqrt(square));
+                for (int i = 0; i < LENGTH; i++) {
+                    want_w[i] += grads[l][i] * (lines[l][i] - m) / sqrt(square);
+                    want_b[i] += grads[l][i];
+                }
+            }
+            aclIntArray *shape = aclCreateIntArray(inner, 2);
+            bool all[] = {true, true, true}, some[] = {false, true, false};
+            aclBoolArray *mask = aclCreateBoolArray(all, 3), *less = aclCreateBoolArray(some, 3);
+            const void *w = weighted ? weight.handle : NULL;
+            if (centred)
+                must("LayerNormBackward", (caller_value[]){T(grad), T(x), P(shape), T(mean), T(rstd), P(w), P(NULL),
+                                                           P(mask), T(dx), T(dw), T(db)});
+            else
+                must("RmsNormGrad", (caller_value[]){T(grad), T(x), T(rstd), T(weight), T(dx), T(dw)});
+            for (int l = 0; l < LINES; l++)
+                for (int i = 0; i < LENGTH; i++) {
+                    double keep = lines[l][i], step = 1e-5;
+                    lines[l][i] = keep + step;
+                    double up = objective(lines[l], grads[l], weights, centred);
+                    lines[l][i] = keep - step;
+                    double down = objective(lines[l], grads[l], weights, centred);
+                    lines[l][i] = keep;
+                    double want = (up - down) / (2 * step), got = get_element(&dx, l * LENGTH + i);
+                    if (!(fabs(got - want) <= (unit_of(types[t]) + 1e-8) * 3))
+                        fail_msg("type %d, element %d: %g, but must be %g", types[t], l * LENGTH + i, got, want);
+                }
+            for (int i = 0; i < LENGTH; i++) {
+                near("weight", &dw, i, want_w[i], 5);
+                if (centred)
+                    near("bias", &db, i, want_b[i], 5);
+            }
+            assert_true(untouched_outside(&dx) && untouched_outside(&dw) && untouched_outside(&db));
+            if (centred) {
+                for (int64_t i = 0; i < dw.count; i++)
+                    set_element(&dw, i, 0);
+                must("LayerNormBackward", (caller_value[]){T(grad), T(x), P(shape), T(mean), T(rstd), P(w), P(NULL),
+                                                           P(less), P(NULL), T(dw), P(NULL)});
+                near("weight alone", &dw, 3, want_w[3], 5);
+                refused("LayerNormBackward",
+                        (caller_value[]){T(grad), T(x), P(shape), T(weight), T(rstd), P(w), P(NULL), P(mask), T(dx),
+                                         T(dw), T(db)},
+                        "mean_refined has 35 elements, but must have one for each line: 12");
+            }
+            aclDestroyIntArray(shape);
+            aclDestroyBoolArray(mask);
+            aclDestroyBoolArray(less);
+            tensor *each[] = {&x, &grad, &weight, &mean, &rstd, &dx, &dw, &db};
+            for (int i = 0; i < 8; i++)
+                free_tensor(each[i]);
+        }
+}
+
+/* The gated value of halves a and b. */
+static double gated(int form, double a, double b) {
+    double act = form >= 4 ? a : b, other = form >= 4 ? b : a; /* geglu: which half is activated */
+    switch (form) {
+    case 0:
+        return a / (1 + exp(-b));
+    case 1:
+        return a / (1 + exp(-a)) * b;
+    case 2:
+    case 4:
+        return 0.5 * act * (1 + tanh(0.79788456080286535588 * (act + 0.044715 * act * act * act))) * other;
+    default:
+        return 0.5 * act * (1 + erf(act * M_SQRT1_2)) * other;
+    }
+}
+
+static void gates(void **state) {
+    (void)state;
+    static const int64_t dims[] = {3, 10, 7}, half[] = {3, 5, 7};
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 6; form++) {
+            tensor x = any_tensor(types[t], 3, dims, -3, 3), grad = any_tensor(types[t], 3, half, -1, 1),
+                   out = any_tensor(types[t], 3, dims, 0, 0);
+            caller_value plain[] = {T(grad), T(x), I(1), T(out)},
+                         mode[] = {T(grad), T(x), T(grad), I(-2), I(form == 3 || form == 5), I(form >= 4), T(out)};
+            must(form == 0 ? "GluBackward" : form == 1 ? "SwiGluGrad" : "GeGluV3Backward", form < 2 ? plain : mode);
+            for (int64_t i = 0; i < grad.count; i++) {
+                int64_t at = i / 35 * 70 + i % 35;
+                double a = get_element(&x, at), b = get_element(&x, at + 35), g = get_element(&grad, i), step = 1e-5;
+                double da = (gated(form, a + step, b) - gated(form, a - step, b)) / (2 * step),
+                       db = (gated(form, a, b + step) - gated(form, a, b - step)) / (2 * step);
+                assert_true(fabs(get_element(&out, at) - g * da) <= (unit_of(types[t]) + 1e-8) * 2);
+                assert_true(fabs(get_element(&out, at + 35) - g * db) <= (unit_of(types[t]) + 1e-8) * 2);
+            }
+            assert_true(untouched_outside(&out));
+            plain[2].integer = 2;
+            refused("GluBackward", plain, "dimension 2 is 7, but must be even");
+            free_tensor(&x);
+            free_tensor(&grad);
+            free_tensor(&out);
+        }
+}
+
+static void prelus(void **state) {
+    (void)state;
+    static const int64_t dims[] = {4, 3, 5, 6}, one = 1, three = 3, spread[] = {1, 3, 1, 1};
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 3; form++) {
+            tensor x = any_tensor(types[t], 4, dims, -2, 2), grad = any_tensor(types[t], 4, dims, -1, 1),
+                   weight = form == 2 ? any_tensor(types[t], 4, spread, 0.1, 0.9)
+                                      : any_tensor(types[t], 1, form ? &three : &one, 0.1, 0.9),
+                   out = any_tensor(types[t], 4, dims, 0, 0),
+                   dw = form == 2 ? any_tensor(types[t], 4, spread, 0, 0)
+                                  : any_tensor(types[t], 1, form ? &three : &one, 0, 0);
+            must("Prelu", (caller_value[]){T(x), T(weight), T(out)});
+            double want[3] = {0};
+            for (int64_t i = 0; i < x.count; i++) {
+                double v = get_element(&x, i), w = get_element(&weight, form ? i / 30 % 3 : 0);
+                assert_true(get_element(&out, i) == round_to(types[t], v > 0 ? v : w * v));
+                want[form ? i / 30 % 3 : 0] += v > 0 ? 0 : v * get_element(&grad, i);
+            }
+            must("PreluBackward", (caller_value[]){T(grad), T(x), T(weight), T(out), T(dw)});
+            for (int64_t i = 0; i < x.count; i++) {
+                double slope = get_element(&x, i) > 0 ? 1 : get_element(&weight, form ? i / 30 % 3 : 0);
+                assert_true(get_element(&out, i) == round_to(types[t], slope * get_element(&grad, i)));
+            }
+            for (int64_t c = 0; c < dw.count; c++)
+                near("weight", &dw, c, want[c], 1);
+            assert_true(untouched_outside(&out) && untouched_outside(&dw));
+            refused("Prelu", (caller_value[]){T(x), T(x), T(out)}, "must have 1 or 3");
+            free_tensor(&x);
+            free_tensor(&grad);
+            free_tensor(&weight);
+            free_tensor(&out);
+            free_tensor(&dw);
+        }
+}
+
+static void adamw(void **state) {
+    (void)state;
+    static const int64_t dims[] = {30, 50}, one = 1;
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 4; form++) {
+            bool amsgrad = form & 1, maximize = form & 2;
+            tensor x[5];
+            for (int v = 0; v < 5; v++)
+                x[v] = any_tensor(types[t], 2, dims, v == 2 || v == 3 ? 0.01 : -1, 1);
+            tensor step = any_tensor(ACL_FLOAT, 1, &one, 4, 4);
+            double before[5][1500], lr = 0.125, b1 = 0.875, b2 = 0.96875, decay = 0.0625, eps = 1.0 / 1024;
+            for (int v = 0; v < 5; v++)
+                for (int i = 0; i < 1500; i++)
+                    before[v][i] = get_element(&x[v], i);
+            must("ApplyAdamWV2",
+                 (caller_value[]){T(x[0]), T(x[1]), T(x[2]), P(amsgrad ? x[3].handle : NULL), T(x[4]), T(step), R(lr),
+                                  R(b1), R(b2), R(decay), R(eps), I(amsgrad), I(maximize)});
+            for (int i = 0; i < 1500; i++) {
+                double g = maximize ? -before[4][i] : before[4][i], m = b1 * before[1][i] + (1 - b1) * g,
+                       v = b2 * before[2][i] + (1 - b2) * g * g, most = amsgrad ? fmax(before[3][i], v) : v;
+                double rate = lr / (1 - pow(b1, 5)),
+                       p = before[0][i] * (1 - lr * decay) - rate * m / (sqrt(most / (1 - pow(b2, 5))) + eps);
+                near("mean", &x[1], i, m, 0.1);
+                near("square", &x[2], i, v, 0.1);
+                near("largest", &x[3], i, amsgrad ? most : before[3][i], 0.1);
+                near("parameter", &x[0], i, p, 1);
+                assert_true(get_element(&x[4], i) == before[4][i]);
+            }
+            for (int v = 0; v < 5; v++) {
+                assert_true(untouched_outside(&x[v]));
+                free_tensor(&x[v]);
+            }
+            free_tensor(&step);
+        }
+}
+
+static int setup(void **state) {
+    (void)state;
+    test_begin();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    test_end();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(gates), cmocka_unit_test(prelus),
+                                       cmocka_unit_test(adamw)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
