@@ -79,6 +79,22 @@ static void line_add(float *y, const float *a, const float *b, size_t n) {
     DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }
 
+static void line_larger(float *y, const float *a, const float *b, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] > b[i] ? a[i] : b[i];
+}
+
+static void line_accumulate(double *sums, const float *x, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) sums[i] += (double)x[i];
+}
+
+static void line_subtract(float *y, const float *a, const float *b, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] - b[i];
+}
+
+static void line_multiply(float *y, const float *a, const float *b, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+}
+
 static void line_multiply_add(float *y, const float *x, size_t n, float a, float b) {
     DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] * a + b;
 }
@@ -110,7 +126,8 @@ static void line_turn_pairs(float *y, const float *x, const float *c, const floa
 }
 
 void DP_RUNG(dp_line_fill)(dp_line_table *table) {
-    *table = (dp_line_table){line_max,        line_sum,      line_squares, line_exp,          line_scale,
-                             line_shift,      line_add,      line_affine,  line_multiply_add, line_turn,
-                             line_turn_pairs, line_products, line_combine};
+    *table =
+        (dp_line_table){line_max,     line_sum,    line_squares,      line_exp,      line_scale,      line_shift,
+                        line_add,     line_affine, line_multiply_add, line_turn,     line_turn_pairs, line_products,
+                        line_combine, line_larger, line_accumulate,   line_subtract, line_multiply};
 }

@@ -107,6 +107,21 @@ void dp_lines_store_one(const dp_lines *lines, dp_plan *plan, int view, int64_t 
     lines->store[view](line_data(lines, plan, view, line), &value, 1);
 }
 
+bool dp_lines_side_by_side(const dp_lines *lines) {
+    int last = lines->outer.rank - 1;
+    if (lines->inner.rank != 1 || lines->outer.dims[last] < 16)
+        return false;
+    for (int view = 0; view < lines->outer.n_views; view++)
+        if (lines->outer.strides[view][last] != 1 || lines->inner.strides[view][0] == 1)
+            return false;
+    return true;
+}
+
+char *dp_lines_row(const dp_lines *lines, dp_plan *plan, int view, int64_t line, int64_t element) {
+    return line_data(lines, plan, view, line) +
+           element * lines->inner.strides[view][0] * (int64_t)dp_element_bytes(lines->element[view]);
+}
+
 typedef struct job {
     dp_plan *plan;
     const dp_lines *lines;

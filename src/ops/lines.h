@@ -30,6 +30,11 @@ void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line
 /* Writes `count` values to a view that has one element per line (its inner strides are 0): that of line `line`. */
 void dp_lines_store_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line, float value);
 
+/* True when neighbouring lines lie next to each other in every view while their own elements do not. */
+bool dp_lines_side_by_side(const dp_lines *lines);
+/* Row `element` of the lines from `line` on: one element of each of them, next to each other. */
+char *dp_lines_row(const dp_lines *lines, dp_plan *plan, int view, int64_t line, int64_t element);
+
 /* Runs fn on ranges of lines with `buffers` float buffers of a line each; DP_ERR_OUT_OF_MEMORY with a sentence. */
 typedef void (*dp_lines_fn)(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers);
 dp_status dp_lines_run(dp_plan *plan, const dp_lines *lines, int buffers, dp_lines_fn fn);
@@ -59,6 +64,11 @@ typedef struct dp_line_table {
     double (*products)(const float *x, const float *g, size_t n, double mean);
     /* y = a * g + b * x + c; y may be g or x */
     void (*combine)(float *y, const float *g, const float *x, size_t n, float a, float b, float c);
+    /* lines side by side: y = the larger of a and b (b when a is NaN), sums += x, y = a - b, y = a * b */
+    void (*larger)(float *y, const float *a, const float *b, size_t n);
+    void (*accumulate)(double *sums, const float *x, size_t n);
+    void (*subtract)(float *y, const float *a, const float *b, size_t n);
+    void (*multiply)(float *y, const float *a, const float *b, size_t n);
 } dp_line_table;
 void dp_line_fill_generic(dp_line_table *table);
 void dp_line_fill_avx2(dp_line_table *table);

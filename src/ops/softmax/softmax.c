@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "math/math.h"
 #include "ops/lines.h"
 
 typedef struct row {
@@ -13,7 +14,10 @@ typedef struct row {
 typedef struct state {
     dp_lines lines;
     bool log;
+    int width; /* lines worked on at once when they lie side by side, else 0 */
 } state;
+
+enum { WIDTH_MAX = 256, WIDTH_STEP = 16, BLOCK_FLOATS = 1 << 15 };
 
 static void forward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
     const dp_line_table *t = dp_line_current();
@@ -38,6 +42,58 @@ static void forward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t e
     }
 }
 
+/* `width` lines at once: block[i] is a row of their elements i. */
+static void forward_block(dp_plan *plan, const dp_lines *lines, int64_t line, size_t width, float *block) {
+    const dp_line_table *t = dp_line_current();
+    const state *s = dp_plan_state(plan);
+    const dp_unary_fn exponentials = dp_math_current()->unary[DP_MATH_EXP][DP_F32];
+    const size_t n = (size_t)lines->inner.count;
+    float max[WIDTH_MAX], part[WIDTH_MAX];
+    double sum[WIDTH_MAX];
+    for (size_t w = 0; w < width; w++) {
+        max[w] = -INFINITY;
+        sum[w] = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        lines->load[1](block + i * width, dp_lines_row(lines, plan, 1, line, (int64_t)i), width);
+        t->larger(max, block + i * width, max, width);
+    }
+    for (size_t w = 0; w < width; w++)
+        if (isinf(max[w])) /* as in one line */
+            max[w] = max[w] > 0 ? max[w] : 0;
+    for (size_t i = 0; i < n; i++) {
+        float *to = s->log ? part : block + i * width;
+        t->subtract(to, block + i * width, max, width);
+        if (!s->log)
+            continue;
+        exponentials(to, to, width);
+        t->accumulate(sum, to, width);
+    }
+    if (!s->log) {
+        exponentials(block, block, n * width);
+        for (size_t i = 0; i < n; i++)
+            t->accumulate(sum, block + i * width, width);
+    }
+    for (size_t w = 0; w < width; w++)
+        part[w] = s->log ? (float)(max[w] + log(sum[w])) : (float)(1 / sum[w]);
+    for (size_t i = 0; i < n; i++) {
+        float *to = block + i * width;
+        (s->log ? t->subtract : t->multiply)(to, to, part, width);
+        lines->store[0](dp_lines_row(lines, plan, 0, line, (int64_t)i), to, width);
+    }
+}
+
+static void forward_side_by_side(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
+    const size_t neighbours = (size_t)lines->outer.dims[lines->outer.rank - 1];
+    const size_t most = (size_t)((const state *)dp_plan_state(plan))->width;
+    for (size_t line = begin, width; line < end; line += width) {
+        size_t left = neighbours - line % neighbours;
+        width = end - line < left ? end - line : left;
+        width = width < most ? width : most;
+        forward_block(plan, lines, (int64_t)line, width, buffers);
+    }
+}
+
 /* y * (g - sum(g * y)), or g - e^y * sum(g) */
 static void backward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
     const state *s = dp_plan_state(plan);
@@ -56,7 +112,9 @@ static void backward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t 
 }
 
 static dp_status run_forward(dp_plan *plan) {
-    return dp_lines_run(plan, &((state *)dp_plan_state(plan))->lines, 2, forward);
+    const state *s = dp_plan_state(plan);
+    return s->width ? dp_lines_run(plan, &s->lines, s->width, forward_side_by_side)
+                    : dp_lines_run(plan, &s->lines, 2, forward);
 }
 
 static dp_status run_backward(dp_plan *plan) {
@@ -94,6 +152,11 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
         dp_lines_add(&s->lines, &call->in[k], call->in[k].as.tensor->strides, in_line, self->rank);
     dp_lines_end(&s->lines);
     plan->path = "lines";
+    if (!r->backward && dp_lines_side_by_side(&s->lines)) {
+        int64_t fit = BLOCK_FLOATS / (s->lines.inner.count ? s->lines.inner.count : 1) / WIDTH_STEP * WIDTH_STEP;
+        s->width = fit < WIDTH_STEP ? WIDTH_STEP : fit > WIDTH_MAX ? WIDTH_MAX : (int)fit;
+        plan->path = "lines side by side";
+    }
     *out_plan = plan;
     return DP_OK;
 }
