@@ -1,4 +1,5 @@
 /* Where an operand may lie. The checks run in every mode: range tests on the hot path, sentences on the cold one. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "device/exec.h"
@@ -67,6 +68,9 @@ static __attribute__((noinline, cold, noreturn)) void fault_local(dp_core *core,
         dp_fault(core, insn, insn->loc, "the %s address %p is outside this core's %s (%u bytes)", role, operand->addr, space,
                  memory->size_bytes);
     size_t offset = begin - base;
+    if (insn->mask_kind == DP_MASK_COUNT && insn->mask[0] > INT32_MAX)
+        dp_fault(core, insn, insn->loc, "the count is %" PRId64 ", a negative number or one that was cut to 32 bits; check what it is computed "
+                 "from", insn->mask[0] > UINT32_MAX ? (int64_t)insn->mask[0] : (int64_t)(int32_t)(uint32_t)insn->mask[0]);
     if (offset & (align_bytes - 1))
         dp_fault(core, insn, insn->loc,
                  "the %s starts at %s offset %zu (0x%zx), which is not a multiple of %u bytes; start tensors on a %u-byte "

@@ -185,6 +185,29 @@ static void check_freed(dp_check_core *state) {
     }
 }
 
+/* A chip knows no sizes of global tensors: leaving one is no fault, as long as there is memory. */
+static void check_global_tensors(dp_check_core *state) {
+    const dp_insn *insn = state->insn;
+    for (unsigned k = 0; k < insn->n_operands && k < 4; k++) {
+        const dp_operand *operand = &insn->operand[k];
+        const uint8_t *begin = operand->addr;
+        if (operand->space != DP_SPACE_GM || !operand->size_bytes || !state->box[k].begin ||
+            state->box[k].end <= begin + operand->size_bytes)
+            continue;
+        char spans[32], has[32];
+        const uint8_t *end = begin + operand->size_bytes;
+        dp_finding f = {.kind = DP_CHECK_OUTSIDE_TENSOR};
+        dp_finding_context(&f, state->core);
+        f.place = dp_place_of_insn(insn, (int)state->pipe, "leaves the tensor");
+        snprintf(f.sentence, sizeof f.sentence, "the %s of %s spans %s bytes, but its GlobalTensor has only %s from there",
+                 dp_operand_role(insn, k), dp_insn_name(insn->op), dp_describe_count((uint64_t)(state->box[k].end - begin), spans),
+                 dp_describe_count(operand->size_bytes, has));
+        dp_describe_gm(end, (size_t)(state->box[k].end - end), f.memory, sizeof f.memory);
+        snprintf(f.cure, sizeof f.cure, "check the length of the last tile, and the number of elements given to SetGlobalBuffer");
+        dp_finding_add(&f);
+    }
+}
+
 static void check_accesses(dp_check_core *state) {
     state->run_count = 0;
     memset(state->box, 0, sizeof state->box);
@@ -194,6 +217,7 @@ static void check_accesses(dp_check_core *state) {
     }
     if (!dp_insn_visit_lanes(state->core, state->insn, collect_lanes, state))
         dp_insn_visit(state->core, state->insn, collect, state);
+    check_global_tensors(state);
     dp_check_local_accesses(state, false);
     dp_check_local_accesses(state, true);
     dp_check_gm_accesses(state);

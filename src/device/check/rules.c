@@ -27,6 +27,56 @@ static void copy_tail(dp_check_core *state) {
     dp_finding_add(&f);
 }
 
+static void no_copy(dp_check_core *state) {
+    const dp_insn *insn = state->insn;
+    const dp_copy_params *copy = &insn->u.copy;
+    dp_finding f = {.kind = DP_CHECK_ILLEGAL};
+    dp_finding_context(&f, state->core);
+    f.place = dp_place_of_insn(insn, (int)state->pipe, "copies nothing");
+    snprintf(f.sentence, sizeof f.sentence,
+             "%s of %" PRIu32 " runs of %" PRIu32 " bytes copies nothing; a chip needs at least one of each",
+             dp_insn_name(insn->op), copy->block_count, copy->block_bytes);
+    snprintf(f.cure, sizeof f.cure,
+             "leave the call out when there is nothing to copy, as in a last tile of no elements");
+    dp_finding_add(&f);
+}
+
+static void mask_finding(dp_check_core *state, const char *sentence, const char *cure) {
+    dp_finding f = {.kind = DP_CHECK_ILLEGAL};
+    dp_finding_context(&f, state->core);
+    f.place = dp_place_of_insn(state->insn, (int)state->pipe, "has this mask");
+    snprintf(f.sentence, sizeof f.sentence, "%s", sentence);
+    snprintf(f.cure, sizeof f.cure, "%s", cure);
+    dp_finding_add(&f);
+}
+
+/* Masks that choose no lane, or more than there are: both run, and neither is meant. */
+static void mask_of_nothing(dp_check_core *state) {
+    const dp_insn *insn = state->insn;
+    unsigned widest = 1, of = 0;
+    for (unsigned k = 0; k < insn->n_operands && k < 4; k++) {
+        unsigned bytes = insn->operand[k].dtype < DP_DTYPE_COUNT ? dp_operand_bytes(insn, k) : 1;
+        of = bytes > widest ? k : of;
+        widest = bytes > widest ? bytes : widest;
+    }
+    uint32_t lanes = DP_REPEAT_BYTES / widest;
+    uint64_t chosen = insn->mask[0];
+    if (insn->mask_kind == DP_MASK_BITS)
+        chosen |= lanes > 64 ? insn->mask[1] : 0;
+    char sentence[256];
+    if (!chosen) {
+        snprintf(sentence, sizeof sentence, "the mask of %s chooses no lane of its %u: the instruction does nothing",
+                 dp_insn_name(insn->op), lanes);
+        mask_finding(state, sentence,
+                     "a mask counts lanes of one repeat, from 1 on; leave the call out when there is nothing to do");
+    } else if (insn->mask_kind == DP_MASK_LEADING && chosen > lanes) {
+        snprintf(sentence, sizeof sentence, "the mask of %s is %" PRIu64 ", but one repeat has %u lanes of %s",
+                 dp_insn_name(insn->op), chosen, lanes, dp_dtype_name(insn->operand[of].dtype));
+        mask_finding(state, sentence,
+                     "raise repeatTimes, not the mask, or use the form that takes a number of elements");
+    }
+}
+
 /* Blocks beyond the chip's cores start when others have ended, and these wait for them. */
 static void sync_of_too_many(dp_check_core *state) {
     const dp_core *core = state->core;
@@ -48,7 +98,14 @@ static void sync_of_too_many(dp_check_core *state) {
 }
 
 void dp_check_rules(dp_check_core *state) {
-    if (state->insn->op == DP_OP_DATA_COPY)
+    const dp_insn *insn = state->insn;
+    bool masked = insn->mask_kind == DP_MASK_LEADING || insn->mask_kind == DP_MASK_BITS;
+    if (masked && insn->n_operands && insn->repeat && state->pipe == DP_PIPE_V && !state->core->counter_mode)
+        mask_of_nothing(state);
+    bool copies = insn->op == DP_OP_DATA_COPY || insn->op == DP_OP_DATA_COPY_PAD;
+    if (copies && (!insn->u.copy.block_count || !insn->u.copy.block_bytes))
+        no_copy(state);
+    else if (insn->op == DP_OP_DATA_COPY)
         copy_tail(state);
     else if (DP_UNLIKELY(state->insn->op == DP_OP_SYNC_ALL))
         sync_of_too_many(state);
