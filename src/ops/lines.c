@@ -103,6 +103,12 @@ void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line
     }
 }
 
+double dp_lines_load_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line) {
+    float value;
+    lines->load[view](&value, line_data(lines, plan, view, line), 1);
+    return value;
+}
+
 void dp_lines_store_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line, float value) {
     lines->store[view](line_data(lines, plan, view, line), &value, 1);
 }

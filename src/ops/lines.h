@@ -27,6 +27,8 @@ const float *dp_lines_load(const dp_lines *lines, dp_plan *plan, int view, int64
 /* Where line `line` may be written directly, or NULL: then it is made in a buffer and given to dp_lines_store. */
 float *dp_lines_place(const dp_lines *lines, dp_plan *plan, int view, int64_t line);
 void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from);
+/* The value of line `line` of a view that has one element per line. */
+double dp_lines_load_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line);
 /* Writes `count` values to a view that has one element per line (its inner strides are 0): that of line `line`. */
 void dp_lines_store_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line, float value);
 

@@ -6,7 +6,7 @@
 
 #include "ops/tensor.h"
 
-enum { DP_LOOP_VIEWS = 10 };
+enum { DP_LOOP_VIEWS = 12 };
 
 /* Dims are outermost first; strides in elements, 0 where a view is broadcast. rank is at least 1. */
 typedef struct dp_loop {

@@ -378,6 +378,138 @@ static void batch_norm_gradients(void **state) {
     }
 }
 
+/* ---- gradients of lines ---- */
+
+typedef enum line_form { LAYER, ADD_LAYER_GRAD, DEEP_GRAD, RMS, LINE_FORMS } line_form;
+
+static void line_gradients(void **state) {
+    (void)state;
+    enum { MOST = 200, N = 37 };
+    for (int round = 0; round < 3 * LINE_FORMS * 2; round++) {
+        line_form f = (line_form)(round % LINE_FORMS);
+        aclDataType type = floats[round / LINE_FORMS % 3];
+        int64_t count = round < 3 * LINE_FORMS ? 6 : MOST, dims[] = {2, count / 2, N}, n = N,
+                stats[] = {2, count / 2, 1};
+        tensor x = make_tensor(type, 3, dims, any_layout()), x2 = make_tensor(type, 3, dims, any_layout()),
+               g = make_tensor(type, 3, dims, any_layout()), dsum = make_tensor(type, 3, dims, any_layout()),
+               dx = make_tensor(type, 3, dims, any_layout()), dx2 = make_tensor(type, 3, dims, any_layout()),
+               gamma = make_tensor(type, 1, &n, any_layout()), dgamma = make_tensor(ACL_FLOAT, 1, &n, any_layout()),
+               dbeta = make_tensor(ACL_FLOAT, 1, &n, any_layout()),
+               mean = make_tensor(ACL_FLOAT, 3, stats, any_layout()),
+               rstd = make_tensor(ACL_FLOAT, 3, stats, CONTIGUOUS);
+        tensor *inputs[] = {&x, &x2, &g, &dsum};
+        for (int i = 0; i < 4; i++)
+            fill(inputs[i], -2, 3);
+        fill(&gamma, 0.5, 2);
+        const double alpha = f == DEEP_GRAD ? 0.75 : 1, eps = 1e-3;
+        bool with_sum = f == ADD_LAYER_GRAD && round & 4, two = f == ADD_LAYER_GRAD || f == DEEP_GRAD;
+        double want_gamma[N] = {0}, want_beta[N] = {0}, (*want)[N] = calloc((size_t)count, sizeof *want);
+        for (int64_t line = 0; line < count; line++) {
+            double v[N], h[N], m = 0, q = 0, mean_h = 0, mean_hv = 0;
+            for (int k = 0; k < N; k++) {
+                v[k] = alpha * get_element(&x, line * N + k) + (two ? get_element(&x2, line * N + k) : 0);
+                h[k] = get_element(&g, line * N + k) * get_element(&gamma, k);
+                m += f == RMS ? 0 : v[k] / N;
+            }
+            for (int k = 0; k < N; k++)
+                q += (v[k] - m) * (v[k] - m) / N;
+            set_element(&mean, line, m);
+            set_element(&rstd, line, 1 / sqrt(q + eps));
+            double r = get_element(&rstd, line);
+            m = f == RMS ? 0 : get_element(&mean, line);
+            for (int k = 0; k < N; k++) {
+                mean_h += f == RMS ? 0 : h[k] / N;
+                mean_hv += h[k] * (v[k] - m) / N;
+                want_gamma[k] += get_element(&g, line * N + k) * (v[k] - m) * r;
+                want_beta[k] += get_element(&g, line * N + k);
+            }
+            for (int k = 0; k < N; k++)
+                want[line][k] = r * (h[k] - mean_h - (v[k] - m) * r * r * mean_hv);
+        }
+        bool all_wanted[] = {true, true, true};
+        aclBoolArray *mask = aclCreateBoolArray(all_wanted, 3);
+        aclIntArray *shape = aclCreateIntArray(&n, 1);
+        caller_value layer[] = {T(g),    T(x),    P(shape), T(mean),   T(rstd), T(gamma),
+                                P(NULL), P(mask), T(dx),    T(dgamma), T(dbeta)},
+                     add[] = {T(g),  T(x),      T(x2),   T(rstd), T(mean), T(gamma), P(with_sum ? dsum.handle : NULL),
+                              T(dx), T(dgamma), T(dbeta)},
+                     deep[] = {T(g),     T(x),  T(x2),  T(gamma), T(mean),  T(rstd),
+                               R(alpha), T(dx), T(dx2), T(dbeta), T(dgamma)},
+                     rms[] = {T(g), T(x), T(rstd), T(gamma), T(dx), T(dgamma)};
+        caller_value *values[] = {layer, add, deep, rms};
+        static const char *const names[] = {"LayerNormBackward", "AddLayerNormGrad", "DeepNormGrad", "RmsNormGrad"};
+        if (call_op(names[f], values[f]))
+            fail_msg("%s: %s", names[f], sentence());
+        for (int64_t i = 0; i < dx.count; i++) {
+            double dv = want[i / N][i % N];
+            check_near(names[f], &dx, i, alpha * dv + (with_sum ? get_element(&dsum, i) : 0), 16);
+            if (f == DEEP_GRAD)
+                check_near(names[f], &dx2, i, dv, 16);
+        }
+        for (int k = 0; k < N; k++) {
+            check_near("dgamma", &dgamma, k, want_gamma[k], (double)count * 4);
+            if (f != RMS)
+                check_near("dbeta", &dbeta, k, want_beta[k], (double)count * 2);
+        }
+        assert_true(untouched_outside(&dx));
+        free(want);
+        aclDestroyBoolArray(mask);
+        aclDestroyIntArray(shape);
+        tensor *all[] = {&x, &x2, &g, &dsum, &dx, &dx2, &gamma, &dgamma, &dbeta, &mean, &rstd};
+        free_all(all, 11);
+    }
+}
+
+static void group_gradients(void **state) {
+    (void)state;
+    enum { LENGTH = 2 * 35, COUNT = 3 * 6 * 35 };
+    int64_t dims[] = {3, 6, 5, 7}, channels = 6, stats[] = {3, 3};
+    for (int round = 0; round < 6; round++) {
+        aclDataType type = floats[round % 3];
+        tensor x = make_tensor(type, 4, dims, CONTIGUOUS), g = make_tensor(type, 4, dims, OFFSET),
+               dx = make_tensor(type, 4, dims, OFFSET), gamma = make_tensor(type, 1, &channels, STRIDED),
+               dgamma = make_tensor(ACL_FLOAT, 1, &channels, STRIDED),
+               dbeta = make_tensor(ACL_FLOAT, 1, &channels, OFFSET), mean = make_tensor(ACL_FLOAT, 2, stats, OFFSET),
+               rstd = make_tensor(ACL_FLOAT, 2, stats, CONTIGUOUS);
+        fill(&x, -2, 3);
+        fill(&g, -1, 1);
+        fill(&gamma, 0.5, 2);
+        fill(&mean, -1, 1);
+        fill(&rstd, 0.5, 1);
+        bool wanted[] = {true, round < 3, true}, weights = round & 1;
+        aclBoolArray *mask = aclCreateBoolArray(wanted, 3);
+        caller_value values[] = {T(g),  T(x), T(mean), T(rstd), P(weights ? gamma.handle : NULL),    I(3),    I(6),
+                                 I(35), I(3), P(mask), T(dx),   P(wanted[1] ? dgamma.handle : NULL), T(dbeta)};
+        if (call_op("GroupNormBackward", values))
+            fail_msg("%s", sentence());
+        double want_gamma[6] = {0}, want_beta[6] = {0}, mean_h[9] = {0}, mean_hx[9] = {0};
+        for (int64_t i = 0; i < COUNT; i++) {
+            int64_t line = i / LENGTH, c = i / 35 % 6;
+            double gi = get_element(&g, i), centred = get_element(&x, i) - get_element(&mean, line);
+            double h = gi * (weights ? get_element(&gamma, c) : 1);
+            want_gamma[c] += gi * centred * get_element(&rstd, line);
+            want_beta[c] += gi;
+            mean_h[line] += h / LENGTH;
+            mean_hx[line] += h * centred / LENGTH;
+        }
+        for (int64_t i = 0; i < COUNT; i++) {
+            int64_t line = i / LENGTH, c = i / 35 % 6;
+            double r = get_element(&rstd, line), centred = get_element(&x, i) - get_element(&mean, line);
+            double h = get_element(&g, i) * (weights ? get_element(&gamma, c) : 1);
+            check_near("GroupNormBackward", &dx, i, r * (h - mean_h[line] - centred * r * r * mean_hx[line]), 16);
+        }
+        for (int64_t c = 0; c < 6; c++) {
+            if (wanted[1])
+                check_near("dgamma", &dgamma, c, want_gamma[c], 200);
+            check_near("dbeta", &dbeta, c, want_beta[c], 200);
+        }
+        assert_true(untouched_outside(&dx));
+        aclDestroyBoolArray(mask);
+        tensor *all[] = {&x, &g, &dx, &gamma, &dgamma, &dbeta, &mean, &rstd};
+        free_all(all, 8);
+    }
+}
+
 static void norms_say_what_is_wrong(void **state) {
     (void)state;
     int64_t dims[] = {2, 3, 4}, three = 3, four = 4, flat = 24;
@@ -415,7 +547,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms_of_sums),        cmocka_unit_test(group_norm_with_swish),
         cmocka_unit_test(batch_norm),           cmocka_unit_test(batch_norm_in_parts),
-        cmocka_unit_test(batch_norm_gradients), cmocka_unit_test(norms_say_what_is_wrong),
+        cmocka_unit_test(batch_norm_gradients), cmocka_unit_test(line_gradients),
+        cmocka_unit_test(group_gradients),      cmocka_unit_test(norms_say_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
