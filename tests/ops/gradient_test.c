@@ -248,6 +248,53 @@ static void adamw(void **state) {
         }
 }
 
+static void pads(void **state) {
+    (void)state;
+    static const char *const names[2][3] = {
+        {"ReplicationPad1dBackward", "ReplicationPad2dBackward", "ReplicationPad3dBackward"},
+        {"ReflectionPad1dBackward", "ReflectionPad2dBackward", "ReflectionPad3dBackward"}};
+    static const int64_t dims[] = {2, 3, 4, 5}, padding[] = {1, 3, 2, 0, 0, 2};
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 6; form++) {
+            bool reflect = form & 1;
+            int padded = form / 2 + 1;
+            int64_t big[4] = {2, 3, 4, 5};
+            for (int k = 0; k < padded; k++)
+                big[3 - k] += padding[2 * k] + padding[2 * k + 1];
+            tensor self = any_tensor(types[t], 4, dims, 0, 1), grad = any_tensor(types[t], 4, big, -1, 1),
+                   out = any_tensor(types[t], 4, dims, 0, 0);
+            double want[120] = {0};
+            for (int64_t i = 0; i < grad.count; i++) {
+                int64_t rest = i, place = 0, step = 1;
+                for (int d = 3; d >= 0; d--) {
+                    int64_t at = rest % big[d] - (3 - d < padded ? padding[2 * (3 - d)] : 0), n = dims[d];
+                    rest /= big[d];
+                    while (reflect && (at < 0 || at >= n))
+                        at = at < 0 ? -at : 2 * n - 2 - at;
+                    at = at < 0 ? 0 : at >= n ? n - 1 : at;
+                    place += at * step;
+                    step *= n;
+                }
+                want[place] += get_element(&grad, i);
+            }
+            aclIntArray *list = aclCreateIntArray(padding, (uint64_t)(2 * padded)),
+                        *odd = aclCreateIntArray(padding, 3);
+            must(names[reflect][padded - 1], (caller_value[]){T(grad), T(self), P(list), T(out)});
+            for (int64_t i = 0; i < out.count; i++)
+                near("pad", &out, i, want[i], 1);
+            assert_true(untouched_outside(&out));
+            refused(names[reflect][padded - 1], (caller_value[]){T(grad), T(self), P(odd), T(out)},
+                    "padding has 3 entries");
+            refused(names[reflect][padded - 1], (caller_value[]){T(out), T(self), P(list), T(out)},
+                    "the padded input's");
+            aclDestroyIntArray(list);
+            aclDestroyIntArray(odd);
+            free_tensor(&self);
+            free_tensor(&grad);
+            free_tensor(&out);
+        }
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -262,6 +309,6 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(gates), cmocka_unit_test(prelus),
-                                       cmocka_unit_test(adamw)};
+                                       cmocka_unit_test(adamw), cmocka_unit_test(pads)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

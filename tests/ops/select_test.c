@@ -135,6 +135,11 @@ static void repetitions(void **state) {
         must("RepeatInterleaveTensor", (caller_value[]){T(repeats), I(10), T(index)});
         for (int64_t i = 0; i < 10; i++)
             assert_true(get_element(&index, i) == (double)from[i]);
+        must("RepeatInterleaveInt", (caller_value[]){T(self), I(2), I(120), T(line)});
+        for (int64_t i = 0; i < 120; i++)
+            assert_true(get_element(&line, i) == get_element(&self, i / 2));
+        fails_later("RepeatInterleaveInt", (caller_value[]){T(self), I(-1), I(120), T(line)},
+                    "repeats_int: element 0 is -1");
         set_element(&two, 0, 2);
         must("RepeatInterleave", (caller_value[]){T(self), T(two), I(120), T(line)});
         for (int64_t i = 0; i < 120; i++)
@@ -159,6 +164,121 @@ static void repetitions(void **state) {
         for (int i = 0; i < 7; i++)
             free_tensor(every[i]);
     }
+}
+
+static void both_extremes(void **state) {
+    (void)state;
+    static const int64_t dims[] = {4, 30, 50}, kept[] = {1, 30, 1}, dropped[] = {4, 30}, two[] = {0, -1};
+    for (int t = 0; t < TYPES; t++)
+        for (int form = 0; form < 3; form++) { /* a list kept, one dim dropped, all */
+            int rank = form == 0 ? 3 : form == 1 ? 2 : 0;
+            const int64_t *to = form == 0 ? kept : dropped;
+            tensor self = small_numbers(types[t], 3, dims, 100), low = make_tensor(types[t], rank, to, any_layout()),
+                   high = make_tensor(types[t], rank, to, any_layout());
+            if (is_float(types[t]))
+                set_element(&self, 777, NAN);
+            aclIntArray *list = aclCreateIntArray(two, 2);
+            caller_value many[] = {T(self), P(list), I(1), T(low), T(high)},
+                         one[] = {T(self), I(2), I(0), T(low), T(high)}, all[] = {T(self), T(low), T(high)};
+            must(form == 0   ? "Aminmax"
+                 : form == 1 ? "AminmaxDim"
+                             : "AminmaxAll",
+                 form == 0   ? many
+                 : form == 1 ? one
+                             : all);
+            for (int64_t o = 0; o < low.count; o++) {
+                double least = INFINITY, most = -INFINITY;
+                for (int64_t i = 0; i < self.count; i++) {
+                    int64_t place = form == 0 ? i / 50 % 30 : form == 1 ? i / 50 : 0;
+                    double x = get_element(&self, i);
+                    if (place != o)
+                        continue;
+                    least = isnan(least) || isnan(x) ? NAN : fmin(least, x);
+                    most = isnan(most) || isnan(x) ? NAN : fmax(most, x);
+                }
+                double a = get_element(&low, o), b = get_element(&high, o);
+                assert_true((a == least || (isnan(a) && isnan(least))) && (b == most || (isnan(b) && isnan(most))));
+            }
+            assert_true(untouched_outside(&low) && untouched_outside(&high));
+            aclDestroyIntArray(list);
+            free_tensor(&self);
+            free_tensor(&low);
+            free_tensor(&high);
+        }
+}
+
+static void renormed_slices(void **state) {
+    (void)state;
+    static const int64_t dims[] = {4, 9, 5};
+    static const double norms[] = {1, 2, 3, INFINITY};
+    for (int t = 0; t < 4; t++)
+        for (int form = 0; form < 8; form++) {
+            tensor self = make_tensor(types[t], 3, dims, any_layout()),
+                   out = make_tensor(types[t], 3, dims, any_layout());
+            for (int64_t i = 0; i < self.count; i++)
+                set_element(&self, i, random_between(-1, 1) * (i / 5 % 9 == 4 ? 0.001 : 1));
+            float p = (float)norms[form / 2], limit = 0.75f;
+            aclScalar *power = aclCreateScalar(&p, ACL_FLOAT), *most = aclCreateScalar(&limit, ACL_FLOAT);
+            double before[180], sums[9] = {0};
+            for (int i = 0; i < 180; i++) {
+                before[i] = get_element(&self, i);
+                double a = fabs(before[i]), *sum = &sums[i / 5 % 9];
+                *sum = isinf(p) ? fmax(*sum, a) : *sum + pow(a, p);
+            }
+            bool inplace = form & 1;
+            must(inplace ? "InplaceRenorm" : "Renorm", (caller_value[]){T(self), P(power), I(1), P(most), T(out)});
+            double unit = types[t] == ACL_DOUBLE    ? 1e-12
+                          : types[t] == ACL_FLOAT   ? 1e-6
+                          : types[t] == ACL_FLOAT16 ? 1e-3
+                                                    : 1e-2;
+            for (int i = 0; i < 180; i++) {
+                double norm = isinf(p) ? sums[i / 5 % 9] : pow(sums[i / 5 % 9], 1 / p);
+                double want = before[i] * (norm > limit ? limit / (norm + 1e-7) : 1);
+                assert_true(fabs(get_element(inplace ? &self : &out, i) - want) <= unit * fabs(want) + 0x1p-24);
+            }
+            assert_true(untouched_outside(&out) && untouched_outside(&self));
+            aclDestroyScalar(power);
+            aclDestroyScalar(most);
+            free_tensor(&self);
+            free_tensor(&out);
+        }
+}
+
+static void diagonals(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{4, 7, 1}, {9, 3, 1}, {0, 3, 1}, {3, 3, 3}};
+    for (int t = 0; t < TYPES; t++)
+        for (int s = 0; s < 4; s++)
+            for (int wrap = 0; wrap < 2; wrap++) {
+                int rank = s == 3 ? 3 : 2;
+                tensor self = small_numbers(types[t], rank, shapes[s], 20),
+                       out = make_tensor(types[t] == ACL_BOOL ? ACL_INT64 : types[t], 0, NULL, CONTIGUOUS);
+                double sum = 0;
+                for (int64_t i = 0; i < self.count && rank == 2; i++)
+                    sum += i / shapes[s][1] == i % shapes[s][1] ? get_element(&self, i) : 0;
+                if (rank == 2) {
+                    must("Trace", (caller_value[]){T(self), T(out)});
+                    assert_true(get_element(&out, 0) == round_to(out.type, sum));
+                } else {
+                    refused("Trace", (caller_value[]){T(self), T(out)}, "self has 3 dimensions");
+                }
+                double before[80];
+                for (int64_t i = 0; i < self.count; i++)
+                    before[i] = get_element(&self, i);
+                float one = 1;
+                aclScalar *value = aclCreateScalar(&one, ACL_FLOAT);
+                must("InplaceFillDiagonal", (caller_value[]){T(self), P(value), I(wrap)});
+                for (int64_t i = 0; i < self.count; i++) {
+                    int64_t row = i / shapes[s][1], column = i % shapes[s][1];
+                    bool hit = rank == 3 ? i / 9 == i / 3 % 3 && i / 9 == i % 3
+                                         : (wrap ? row % (shapes[s][1] + 1) : row) == column;
+                    assert_true(get_element(&self, i) == (hit ? 1 : before[i]));
+                }
+                assert_true(untouched_outside(&self));
+                aclDestroyScalar(value);
+                free_tensor(&self);
+                free_tensor(&out);
+            }
 }
 
 /* Entries of the lists; the result's dims; and where element (i, j, k) of self's dims comes from. */
@@ -336,6 +456,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(running_extremes), cmocka_unit_test(equality),        cmocka_unit_test(repetitions),
         cmocka_unit_test(masked_slices),    cmocka_unit_test(words_to_sample), cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(both_extremes),    cmocka_unit_test(renormed_slices), cmocka_unit_test(diagonals),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

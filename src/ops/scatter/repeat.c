@@ -1,9 +1,8 @@
 /*
  * repeat.c - slices repeated as a tensor says. Mappings:
- *   repeat_each(self, repeats, dim) -> out   slice k along dim stands repeats[k] times; one number serves all slices.
- *                                            dim absent: self as one sequence
- *   repeat_index(repeats) -> out             k stands repeats[k] times
- * The sum of repeats must be out's length; it is checked before anything is written.
+ *   repeat_each(self, repeats, dim) -> out   slice k along dim stands repeats[k] times; one element, or a number,
+ * serves all slices. dim absent: self as one sequence repeat_index(repeats) -> out             k stands repeats[k]
+ * times The sum of repeats must be out's length; it is checked before anything is written.
  */
 #include <string.h>
 
@@ -17,7 +16,9 @@ typedef struct state {
     dp_loop slice;        /* views 0 out, 1 self */
     dp_loop whole;        /* dim absent: self as a sequence */
     dp_loop repeats;      /* view 0 */
-    int self, out, times; /* slots; self -1: the indices themselves */
+    int self, out, times; /* slots; self -1: the indices themselves; times -1: the number */
+    int64_t number;
+    const char *name; /* of the repeats */
     bool flat, single;
     int64_t count, length, stride, out_stride; /* slices of self and of out, along dim */
     dp_convert_fn load, store;
@@ -55,6 +56,8 @@ static void copy_range(void *context, size_t begin, size_t end) {
 
 static int64_t times_of(const dp_plan *plan, const state *s, int64_t k) {
     int64_t times;
+    if (s->times < 0)
+        return s->number;
     const dp_tensor *t = &plan->tensors[s->times].view;
     s->load(&times,
             (char *)dp_tensor_data(t) +
@@ -69,17 +72,17 @@ static dp_status find_sources(const dp_plan *plan, const state *s, int64_t *from
     for (int64_t k = 0; k < s->count; k++) {
         int64_t times = times_of(plan, s, k);
         if (times < 0)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: element %lld is %lld, but must be at least 0",
-                           plan->tensors[s->times].name, (long long)k, (long long)times);
+            return dp_fail(DP_ERR_ARGUMENT, "%s: element %lld is %lld, but must be at least 0", s->name, (long long)k,
+                           (long long)times);
         if (times > s->length - at)
-            return dp_fail(DP_ERR_ARGUMENT, "%s make more than the %lld places of %s", plan->tensors[s->times].name,
-                           (long long)s->length, plan->tensors[s->out].name);
+            return dp_fail(DP_ERR_ARGUMENT, "%s make more than the %lld places of %s", s->name, (long long)s->length,
+                           plan->tensors[s->out].name);
         for (int64_t i = 0; i < times; i++)
             from[at++] = k;
     }
     if (at < s->length)
-        return dp_fail(DP_ERR_ARGUMENT, "%s make %lld, but %s has %lld places", plan->tensors[s->times].name,
-                       (long long)at, plan->tensors[s->out].name, (long long)s->length);
+        return dp_fail(DP_ERR_ARGUMENT, "%s make %lld, but %s has %lld places", s->name, (long long)at,
+                       plan->tensors[s->out].name, (long long)s->length);
     return DP_OK;
 }
 
@@ -97,6 +100,13 @@ static dp_status run(dp_plan *plan) {
 }
 
 static dp_status take_repeats(const dp_arg *repeats, int64_t count, state *s) {
+    s->count = count;
+    s->name = repeats->name;
+    s->times = -1;
+    if (repeats->kind != DP_ARG_TENSOR) {
+        s->number = dp_arg_integer(repeats, 0);
+        return DP_OK;
+    }
     const dp_tensor *t = repeats->as.tensor;
     int64_t have = dp_tensor_count(t);
     dp_status status = dp_element_expect(repeats, DP_INDEX_TYPES);
@@ -105,7 +115,6 @@ static dp_status take_repeats(const dp_arg *repeats, int64_t count, state *s) {
                          repeats->name, (long long)have, t->rank, (long long)count);
     s->times = repeats->slot;
     s->single = have == 1 && count != 1;
-    s->count = count;
     s->load = dp_elementwise_current()->load[t->element][DP_COMPUTE_I64];
     dp_loop_begin(&s->repeats, t->dims, t->rank);
     dp_loop_add(&s->repeats, t);
