@@ -155,17 +155,23 @@ typedef void (*dot_fn)(const float *x, size_t x_stride, const char *const *b, si
 #define DOTS(type)                                                                                                     \
     DOT(type, 1, 1)                                                                                                    \
     DOT(type, 1, 4)                                                                                                    \
-    DOT(type, 2, 1) DOT(type, 2, 4) DOT(type, 4, 1)                                                                    \
-        DOT(type, 4, 4) static const dot_fn dots_##type[3][2] = {{dot_##type##_1x1, dot_##type##_1x4},                 \
-                                                                 {dot_##type##_2x1, dot_##type##_2x4},                 \
-                                                                 {dot_##type##_4x1, dot_##type##_4x4}};
+    DOT(type, 2, 1)                                                                                                    \
+    DOT(type, 2, 4)                                                                                                    \
+    DOT(type, 3, 1)                                                                                                    \
+    DOT(type, 3, 4)                                                                                                    \
+    DOT(type, 4, 1)                                                                                                    \
+    DOT(type, 4, 4)                                                                                                    \
+    static const dot_fn dots_##type[4][2] = {{dot_##type##_1x1, dot_##type##_1x4},                                     \
+                                             {dot_##type##_2x1, dot_##type##_2x4},                                     \
+                                             {dot_##type##_3x1, dot_##type##_3x4},                                     \
+                                             {dot_##type##_4x1, dot_##type##_4x4}};
 DOTS(F32)
 DOTS(F16)
 DOTS(BF16)
 
 static const dot_fn *dots_of(dp_dtype t, size_t rows) {
     const dot_fn(*table)[2] = t == DP_F32 ? dots_F32 : t == DP_F16 ? dots_F16 : dots_BF16;
-    return table[rows == 4 ? 2 : rows - 1];
+    return table[rows - 1];
 }
 
 /*
@@ -184,7 +190,7 @@ static column_group column_group_at(size_t n, size_t c) {
 }
 
 static size_t rows_at_once(size_t left) {
-    return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    return left >= 4 ? 4 : left;
 }
 
 static void decode_dot(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
@@ -325,9 +331,14 @@ typedef void (*quant_fn)(const quant_run *q, float *out);
 #define QUANTS(name)                                                                                                   \
     QUANT(name, 1, 1)                                                                                                  \
     QUANT(name, 1, 4)                                                                                                  \
-    QUANT(name, 2, 1) QUANT(name, 2, 4) QUANT(name, 4, 1)                                                              \
-        QUANT(name, 4, 4) static const quant_fn name##_table[3][2] = {                                                 \
-            {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_4x1, name##_4x4}};
+    QUANT(name, 2, 1)                                                                                                  \
+    QUANT(name, 2, 4)                                                                                                  \
+    QUANT(name, 3, 1)                                                                                                  \
+    QUANT(name, 3, 4)                                                                                                  \
+    QUANT(name, 4, 1)                                                                                                  \
+    QUANT(name, 4, 4)                                                                                                  \
+    static const quant_fn name##_table[4][2] = {                                                                       \
+        {name##_1x1, name##_1x4}, {name##_2x1, name##_2x4}, {name##_3x1, name##_3x4}, {name##_4x1, name##_4x4}};
 QUANTS(dot_nibbles)
 QUANTS(dot_bytes)
 
@@ -367,7 +378,7 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
             for (size_t r = 0, at_once; r < p->m; r += at_once) {
                 at_once = rows_at_once(p->m - r);
                 part.x = rows + r * stride + k;
-                table[at_once == 4 ? 2 : at_once - 1][set.wide == 4](&part, sums + r * STRIDE + set.first);
+                table[at_once - 1][set.wide == 4](&part, sums + r * STRIDE + set.first);
             }
             if (!groups || k % group_size) /* a group that goes on has had its offset */
                 continue;
@@ -384,19 +395,31 @@ static void decode_dot_quant(const dp_gemm_plan *plan, size_t j, size_t columns,
 
 /* ---- rows contiguous: several rows of B, times their x, are added to the row of sums ---- */
 
-/* sums[r] += x[r][0 .. count) * rows of B, b_stride bytes apart */
-DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, const float *x, size_t x_stride,
-                    const char *b, ptrdiff_t b_stride, size_t n, float *sums) {
+/* Rows of B taken together, and their x: `apart` from each other; what is to be prefetched lies `ahead` bytes after
+ * each. */
+typedef struct {
+    const float *x;
+    size_t x_stride, x_apart;
+    const char *b;
+    ptrdiff_t b_apart, ahead;
+    size_t n;
+} axpy_rows;
+
+/* sums[r] += x[r][0], x[r][x_apart] ... * `count` rows of B */
+DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, const axpy_rows *a, float *sums) {
     vf y[4][4];
     UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t k = 0; k < count; k++) y[r][k] =
-        vf_set(x[r * x_stride + k]);
+        vf_set(a->x[r * a->x_stride + k * a->x_apart]);
+    const char *b = a->b;
+    const ptrdiff_t apart = a->b_apart, ahead = a->ahead;
+    const size_t n = a->n;
     size_t c = 0;
     for (; c + DP_LANES <= n; c += DP_LANES) {
         vf w[4];
         UNROLL for (size_t k = 0; k < count; k++) {
-            const char *row = b + (ptrdiff_t)k * b_stride;
+            const char *row = b + (ptrdiff_t)k * apart;
             w[k] = load(row, t, c);
-            __builtin_prefetch(row + (ptrdiff_t)count * b_stride + c * size_of(t));
+            __builtin_prefetch(row + ahead + c * size_of(t));
         }
         UNROLL for (size_t r = 0; r < rows; r++) {
             vf sum = vf_load_f32(sums + r * STRIDE, c);
@@ -408,48 +431,62 @@ DP_INLINE void axpy(const dp_dtype t, const size_t rows, const size_t count, con
         UNROLL for (size_t r = 0; r < rows; r++) {
             vf sum = vf_load_f32_n(sums + r * STRIDE, c, n - c);
             UNROLL for (size_t k = 0; k < count; k++) sum =
-                vf_fma(load_n(b + (ptrdiff_t)k * b_stride, t, c, n - c), y[r][k], sum);
+                vf_fma(load_n(b + (ptrdiff_t)k * apart, t, c, n - c), y[r][k], sum);
             vf_store_f32_n(sums + r * STRIDE, c, n - c, sum);
         }
 }
 
-typedef void (*axpy_fn)(const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride, size_t n, float *sums);
+typedef void (*axpy_fn)(const axpy_rows *a, float *sums);
 #define AXPY(type, rows, count)                                                                                        \
-    static void axpy_##type##_##rows##x##count(const float *x, size_t x_stride, const char *b, ptrdiff_t b_stride,     \
-                                               size_t n, float *sums) {                                                \
-        axpy(DP_##type, rows, count, x, x_stride, b, b_stride, n, sums);                                               \
+    static void axpy_##type##_##rows##x##count(const axpy_rows *a, float *sums) {                                      \
+        axpy(DP_##type, rows, count, a, sums);                                                                         \
     }
 #define AXPYS(type)                                                                                                    \
     AXPY(type, 1, 1)                                                                                                   \
     AXPY(type, 1, 4)                                                                                                   \
-    AXPY(type, 2, 1) AXPY(type, 2, 4) AXPY(type, 4, 1)                                                                 \
-        AXPY(type, 4, 4) static const axpy_fn axpys_##type[3][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},            \
-                                                                    {axpy_##type##_2x1, axpy_##type##_2x4},            \
-                                                                    {axpy_##type##_4x1, axpy_##type##_4x4}};
+    AXPY(type, 2, 1)                                                                                                   \
+    AXPY(type, 2, 4)                                                                                                   \
+    AXPY(type, 3, 1)                                                                                                   \
+    AXPY(type, 3, 4)                                                                                                   \
+    AXPY(type, 4, 1)                                                                                                   \
+    AXPY(type, 4, 4)                                                                                                   \
+    static const axpy_fn axpys_##type[4][2] = {{axpy_##type##_1x1, axpy_##type##_1x4},                                 \
+                                               {axpy_##type##_2x1, axpy_##type##_2x4},                                 \
+                                               {axpy_##type##_3x1, axpy_##type##_3x4},                                 \
+                                               {axpy_##type##_4x1, axpy_##type##_4x4}};
 AXPYS(F32)
 AXPYS(F16)
 AXPYS(BF16)
 AXPYS(I8)
 
-static void axpy_rows(dp_dtype t, size_t m, size_t count, const float *x, size_t x_stride, const char *b,
-                      ptrdiff_t b_stride, size_t n, float *sums) {
+/* For all m rows of x. */
+static void axpy_all(dp_dtype t, size_t m, size_t count, axpy_rows a, float *sums) {
     const axpy_fn(*table)[2] = t == DP_F32 ? axpys_F32 : t == DP_F16 ? axpys_F16 : t == DP_BF16 ? axpys_BF16 : axpys_I8;
     for (size_t r = 0, at_once; r < m; r += at_once) {
         at_once = rows_at_once(m - r);
-        table[at_once == 4 ? 2 : at_once - 1][count == 4](x + r * x_stride, x_stride, b, b_stride, n,
-                                                          sums + r * STRIDE);
+        table[at_once - 1][count == 4](&a, sums + r * STRIDE);
+        a.x += at_once * a.x_stride;
     }
 }
 
+/* Rows of B taken together are a quarter of all apart, as the columns of dot products are: four streams. */
 static void decode_axpy(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
     const dp_gemm_problem *p = &plan->problem;
-    const size_t stride = dp_gemm_decode_stride(p->k);
+    const size_t stride = dp_gemm_decode_stride(p->k), quarter = p->k / 4;
+    const ptrdiff_t row_bytes = p->b.row_stride * (ptrdiff_t)size_of(p->b.dtype);
+    const size_t used = columns * size_of(p->b.dtype);
     for (size_t r = 0; r < p->m; r++)
         memset(sums + r * STRIDE, 0, columns * sizeof *sums);
-    for (size_t k = 0, count; k < p->k; k += count) {
-        count = p->k - k >= 4 ? 4 : 1;
-        axpy_rows(p->b.dtype, p->m, count, rows + k, stride, b_at(&p->b, k, j),
-                  p->b.row_stride * (ptrdiff_t)size_of(p->b.dtype), columns, sums);
+    axpy_rows a = {.x_stride = stride,
+                   .x_apart = quarter,
+                   .b_apart = (ptrdiff_t)quarter * row_bytes,
+                   .ahead = row_bytes * (ptrdiff_t)(used < AHEAD_BYTES ? AHEAD_BYTES / (used ? used : 1) : 1),
+                   .n = columns};
+    for (size_t k = 0; k < quarter + p->k % 4; k++) {
+        const size_t first = k < quarter ? k : 3 * quarter + k;
+        a.x = rows + first;
+        a.b = b_at(&p->b, first, j);
+        axpy_all(p->b.dtype, p->m, k < quarter ? 4 : 1, a, sums);
     }
 }
 
@@ -487,6 +524,8 @@ static void axpy_nibble_rows(size_t m, size_t count, const float *x, size_t s, c
             axpy_nibbles(1, 1, x, s, b, b_stride, n, sums);
         else if (at_once == 4)
             axpy_nibbles(4, 4, x, s, b, b_stride, n, sums);
+        else if (at_once == 3)
+            axpy_nibbles(3, 4, x, s, b, b_stride, n, sums);
         else if (at_once == 2)
             axpy_nibbles(2, 4, x, s, b, b_stride, n, sums);
         else
@@ -544,7 +583,15 @@ static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns
             if (p->b.dtype == DP_I4)
                 axpy_nibble_rows(p->m, count, rows + k, stride, (const uint8_t *)b, p->b.row_stride / 2, columns, part);
             else
-                axpy_rows(DP_I8, p->m, count, rows + k, stride, b, p->b.row_stride, columns, part);
+                axpy_all(DP_I8, p->m, count,
+                         (axpy_rows){.x = rows + k,
+                                     .x_stride = stride,
+                                     .x_apart = 1,
+                                     .b = b,
+                                     .b_apart = p->b.row_stride,
+                                     .ahead = (ptrdiff_t)count * p->b.row_stride,
+                                     .n = columns},
+                         part);
         }
         add_group(plan, g, j, columns, rows + p->m * stride, part, sums);
     }
@@ -555,8 +602,8 @@ static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns
 enum { PANEL_VECTORS = DP_LANES > 1 ? 2 : 8 };
 
 /*
- * One or two panels of n units; the second lies b_apart bytes further on and its sums sums_apart floats. Two streams, and with
- * one row twice the independent sums.
+ * One or two panels of n units; the second lies b_apart bytes further on and its sums sums_apart floats. Two streams,
+ * and with one row twice the independent sums.
  */
 DP_INLINE void panel(const dp_dtype t, const size_t rows, const size_t panels, const float *x, size_t x_stride,
                      const char *b, size_t b_apart, size_t n, float *sums, size_t sums_apart) {
@@ -568,14 +615,14 @@ DP_INLINE void panel(const dp_dtype t, const size_t rows, const size_t panels, c
         UNROLL for (size_t h = 0; h < panels; h++) UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
             vf w = load(b + h * b_apart, t, k * width + v * DP_LANES);
             __builtin_prefetch(b + h * b_apart + (k * width + v * DP_LANES) * size_of(t) + PANEL_AHEAD_BYTES);
-            UNROLL for (size_t r = 0; r < rows; r++)
-                sum[h][r][v] = vf_fma(w, vf_set(x[r * x_stride + k]), sum[h][r][v]);
+            UNROLL for (size_t r = 0; r < rows; r++) sum[h][r][v] =
+                vf_fma(w, vf_set(x[r * x_stride + k]), sum[h][r][v]);
         }
     UNROLL for (size_t h = 0; h < panels; h++) UNROLL for (size_t r = 0; r < rows; r++)
         UNROLL for (size_t v = 0; v < PANEL_VECTORS; v++) {
-            float *at = sums + r * STRIDE + h * sums_apart + v * DP_LANES;
-            vf_store_f32(at, 0, vf_load_f32(at, 0) + sum[h][r][v]);
-        }
+        float *at = sums + r * STRIDE + h * sums_apart + v * DP_LANES;
+        vf_store_f32(at, 0, vf_load_f32(at, 0) + sum[h][r][v]);
+    }
 }
 
 typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t b_apart, size_t n, float *sums,
@@ -586,9 +633,17 @@ typedef void (*panel_fn)(const float *x, size_t x_stride, const char *b, size_t 
         panel(DP_##type, rows, panels, x, x_stride, b, b_apart, n, sums, sums_apart);                                  \
     }
 #define PANELS(type)                                                                                                   \
-    PANEL(type, 1, 1) PANEL(type, 1, 2) PANEL(type, 2, 1) PANEL(type, 2, 2) PANEL(type, 4, 1) PANEL(type, 4, 2)         \
-    static const panel_fn panels_##type[3][2] = {{panel_##type##_1x1, panel_##type##_1x2},                             \
+    PANEL(type, 1, 1)                                                                                                  \
+    PANEL(type, 1, 2)                                                                                                  \
+    PANEL(type, 2, 1)                                                                                                  \
+    PANEL(type, 2, 2)                                                                                                  \
+    PANEL(type, 3, 1)                                                                                                  \
+    PANEL(type, 3, 2)                                                                                                  \
+    PANEL(type, 4, 1)                                                                                                  \
+    PANEL(type, 4, 2)                                                                                                  \
+    static const panel_fn panels_##type[4][2] = {{panel_##type##_1x1, panel_##type##_1x2},                             \
                                                  {panel_##type##_2x1, panel_##type##_2x2},                             \
+                                                 {panel_##type##_3x1, panel_##type##_3x2},                             \
                                                  {panel_##type##_4x1, panel_##type##_4x2}};
 PANELS(F32)
 PANELS(F16)
@@ -610,8 +665,8 @@ static void decode_panel(const dp_gemm_plan *plan, size_t j, size_t columns, con
             const char *b = (const char *)p->b.data + dp_gemm_packed_b_at(plan, block, first + at);
             for (size_t r = 0, at_once; r < p->m; r += at_once) {
                 at_once = rows_at_once(p->m - r);
-                table[at_once == 4 ? 2 : at_once - 1][pair](rows + r * stride + u, stride, b, apart, n,
-                                                            sums + r * STRIDE + at * width, half * width);
+                table[at_once - 1][pair](rows + r * stride + u, stride, b, apart, n, sums + r * STRIDE + at * width,
+                                         half * width);
             }
         }
     }
