@@ -82,6 +82,8 @@ BEGIN {
 NR == 1 { next }
 {
     op = $1; header = $2; family = $4; mapping = $5; types = $6
+    if (op != "-" && ++times[op] > 1)
+        fail(op " has two rows")
     file = out "/include/aclnnop/aclnn_" header ".h"
     if (!(header in seen)) {
         seen[header] = file
