@@ -34,9 +34,9 @@ static aclError unsubscribe(dp_api_call *call, const char *argument, uint64_t th
 static aclError process(dp_api_call *call, int32_t timeout) {
     if (timeout < -1)
         return dp_api_bad_value(call, "timeout", timeout, "milliseconds, or -1 for no limit");
-    call->state_code = ACL_ERROR_THREAD_NOT_SUBSCRIBE;
     call->timeout_code = ACL_ERROR_WAIT_CALLBACK_TIMEOUT;
-    return dp_api_end(call, dp_callback_process(timeout));
+    dp_status status = dp_callback_process(timeout);
+    return status == DP_ERR_BUSY ? dp_api_end_code(call, ACL_ERROR_THREAD_NOT_SUBSCRIBE) : dp_api_end(call, status);
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {

@@ -289,7 +289,7 @@ static report *next_report(dp_subscriber *s, int32_t timeout_ms, dp_status *out_
         if (s->streams > 0)
             was_subscribed = true;
         if (s->streams == 0 && was_subscribed) {
-            *out_status = dp_fail(DP_ERR_STATE, "the last subscription of this thread (%llu) ended while it waited",
+            *out_status = dp_fail(DP_ERR_BUSY, "the last subscription of this thread (%llu) ended while it waited",
                                   (unsigned long long)s->thread_id);
             return NULL;
         }
@@ -297,7 +297,7 @@ static report *next_report(dp_subscriber *s, int32_t timeout_ms, dp_status *out_
         if (sleep_until(s, until) || s->head || (s->streams > 0 && dp_clock_ns() < deadline))
             continue;
         *out_status = s->streams == 0
-                          ? dp_fail(DP_ERR_STATE,
+                          ? dp_fail(DP_ERR_BUSY,
                                     "this thread (%llu) is not subscribed to any stream; call aclrtSubscribeReport "
                                     "with its id first",
                                     (unsigned long long)s->thread_id)

@@ -21,8 +21,8 @@ dp_status dp_callback_unsubscribe(uint64_t thread_id, void *stream);
 dp_status dp_callback_launch(void *stream, void (*fn)(void *), void *user_data, bool blocking);
 /*
  * Runs one report of the calling thread, waiting up to timeout_ms (-1 = no limit) for it. DP_ERR_TIMEOUT when none
- * came; DP_ERR_STATE when the thread is not subscribed (it waits up to 100 ms for a subscription first) or the last
- * subscription ended.
+ * came; DP_ERR_BUSY when the thread is not subscribed (it waits up to 100 ms for a subscription first) or the last
+ * subscription ended: no misuse, threads that serve callbacks begin earlier and end later than the subscription.
  */
 dp_status dp_callback_process(int32_t timeout_ms);
 

@@ -121,6 +121,12 @@ static void test_many_blocks_and_threads(void **state) {
     check_free(&result);
 }
 
+static void test_every_way_to_wait(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_clean(PROGRAMS "/waits", 0);
+}
+
 /* What the compiler inserts by default is asked for by --strict only. */
 static void test_strict(void **state) {
     (void)state;
@@ -180,6 +186,7 @@ int main(void) {
         cmocka_unit_test(test_counts),          cmocka_unit_test(test_many_blocks_and_threads),
         cmocka_unit_test(test_strict),          cmocka_unit_test(test_limit),
         cmocka_unit_test(test_several_processes), cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_every_way_to_wait),
     };
     return cmocka_run_group_tests_name("check_tool", tests, NULL, NULL);
 }

@@ -95,8 +95,8 @@ static void callbacks_run_on_their_thread(void **state) {
 static void processing_needs_a_subscription(void **state) {
     (void)state;
     uint64_t begin = dp_clock_ns();
-    assert_refused(dp_callback_process(0), DP_ERR_STATE, "is not subscribed to any stream");
-    assert_refused(dp_callback_process(-1), DP_ERR_STATE, "is not subscribed to any stream");
+    assert_refused(dp_callback_process(0), DP_ERR_BUSY, "is not subscribed to any stream");
+    assert_refused(dp_callback_process(-1), DP_ERR_BUSY, "is not subscribed to any stream");
     assert_true(dp_clock_ns() - begin < 5000000000u);
     assert_ok(dp_callback_subscribe((uint64_t)(uintptr_t)pthread_self(), NULL));
     assert_refused(dp_callback_process(10), DP_ERR_TIMEOUT, "timeout = 10 ms");
