@@ -418,13 +418,26 @@ static size_t padded(int64_t floats) {
     return (((size_t)floats + 15) / 16 | 1) * 16;
 }
 
-/* What the matrix engine may ask for in attend(): whatever the strides and however short the run of keys. */
+static bool columns_lie_together(const dp_attention *s) {
+    bool together = true;
+    for (int64_t i = 0; i < s->n_sequences; i++)
+        together = together && s->sequences[i].k.column == 1 && s->sequences[i].v.column == 1 &&
+                   (!s->rope_depth || s->sequences[i].k_rope.column == 1);
+    return together;
+}
+
+/*
+ * What the matrix engine may ask for in attend(), however short the run of keys. The last tile may have fewer rows, and
+ * goes another way then; what it asks for must be counted only if it can be more.
+ */
 static dp_status gemm_bytes(const dp_attention *s, int64_t rows, size_t *out_bytes) {
+    static const int fewer[] = {ROWS, FEW_ROWS, FEW_ROWS / 2};
     static float any[1];
     dp_gemm_plan plan;
+    const int ways = columns_lie_together(s) ? 3 : 6;
     *out_bytes = 0;
-    for (int way = 0; way < 4; way++) {
-        const int64_t m = way & 1 ? least(rows, FEW_ROWS) : rows, stride = way & 2 ? 2 : 1, row = 4 * stride;
+    for (int way = 0; way < ways; way++) {
+        const int64_t m = least(rows, fewer[way % 3]), stride = way < 3 ? 1 : 2, row = 4 * stride;
         const int64_t depth = most(s->depth, s->rope_depth);
         const dp_gemm_problem problems[] = {
             score_problem(any, padded(depth), m, KEYS, depth, any, s->kv_element, row, stride, any, false),
