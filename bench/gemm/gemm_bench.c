@@ -1,9 +1,9 @@
 /*
- * gemm_bench [repeats [threads]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one) threads,
+ * gemm_bench [repeats [threads [word]]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one) threads,
  * both sides taking turns in one run. Columns: time of sgemm (minimum), then for every type ours / theirs as a ratio of
  * speeds: of the minima, and of the medians in brackets. Half, bfloat16 and int8 are compared with the float
  * dnnl_sgemm. B is packed by us inside the measured time except in the columns "packed". Then products of one row with
- * a large B in GB/s against a loop that only reads.
+ * a large B in GB/s against a loop that only reads. With a word only what has it in its name, like 784x128x1152.
  */
 #define _GNU_SOURCE
 #include "math/gemm/gemm.h"
@@ -131,7 +131,13 @@ typedef struct {
     size_t m, n, k;
 } shape;
 
+static const char *wanted = "";
+
 static void compare(shape s, int threads, int repeats) {
+    char name[40];
+    snprintf(name, sizeof name, "%zux%zux%zu", s.m, s.n, s.k);
+    if (!strstr(name, wanted))
+        return;
     static series theirs[WAYS], ours[WAYS];
     dp_gemm_plan plan[WAYS];
     void *a[WAYS], *b[WAYS], *c[WAYS], *packed[WAYS] = {0};
@@ -179,8 +185,6 @@ static void compare(shape s, int threads, int repeats) {
             add(&ours[w], now_s() - t);
         }
     double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
-    char name[40];
-    snprintf(name, sizeof name, "%zux%zux%zu", s.m, s.n, s.k);
     printf("%-15s %d ", name, threads);
     if (theirs[0].count)
         printf("%8.1f us %6.1f GF", 1e6 * minimum(&theirs[0]), flops / minimum(&theirs[0]) / 1e9);
@@ -219,6 +223,8 @@ static void read_all(const char *p, size_t bytes) {
 }
 
 static void decode(const char *name, dp_dtype type, bool along_k, bool packed, size_t m, size_t group, int repeats) {
+    if (!strstr(name, wanted))
+        return;
     size_t k = 4096, n = type == DP_F32 ? 4096 : type == DP_I4 ? 32768 : type == DP_I8 ? 16384 : 8192; /* 64 MiB */
     size_t bytes = n * k * dp_dtype_bits(type) / 8;
     char *b = room(bytes), *x = room(m * k * 4), *c = room(m * n * 4), *scale = room(n * k / 16 + 64), *store = NULL;
@@ -278,6 +284,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gemm_bench: %s repeats; expected 1 to %d\n", argv[1], RUNS_MAX);
         return 2;
     }
+    wanted = argc > 3 ? argv[3] : "";
     static const shape shapes[] = {{1344, 1024, 1024}, {448, 4096, 1024}, {3136, 64, 576}, {784, 128, 1152},
                                    {196, 256, 2304},   {56, 512, 4608},   {333, 777, 555}, {1, 4096, 4096},
                                    {7, 1000, 1000},    {17, 33, 4097}};

@@ -50,6 +50,10 @@ DP_INLINE void KT_BODY(const size_t rows, const size_t vectors, size_t units, co
         kv first = init ? kv_load(init + v * KV_LANES) : kv_zero();
         KT_UNROLL for (size_t i = 0; i < rows; i++) sum[i][v] = first;
     }
+    KT_UNROLL for (size_t i = 0; i < rows; i++) { /* the sums' place, wanted at the end */
+        __builtin_prefetch(c + i * c_stride, 1);
+        __builtin_prefetch(c + i * c_stride + vectors * KV_LANES - 1, 1);
+    }
     const uint32_t *base[(KV_ROWS + 1) / 2];
     KT_UNROLL for (size_t i = 0; i < rows; i += 2) base[i / 2] = a + i * a_stride;
     const uint32_t *ahead = b + KT_AHEAD * b_stride;

@@ -8,7 +8,7 @@ enum {
     COLUMN_BLOCK_MAX = 512,            /* with few units: what was packed is multiplied while it is near */
     DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
     BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
-    SUMS_ROWS = 336,                   /* rows of a tile whose unfinished sums live in the scratch */
+    SUMS_BYTES = 3 << 20,              /* of a tile's unfinished sums in the scratch: they stream through the third level */
     LINE_UNITS = 16
 };
 
@@ -232,17 +232,18 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
                   !e->column_scale && !e->row_scale &&
                   (p->c.dtype == DP_I32) == (plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16);
     bool sums = !plan->plain && plan->units > plan->unit_block;
-    if (sums && plan->tile_m > SUMS_ROWS)
-        plan->tile_m = SUMS_ROWS / rows * rows;
-    size_t row_bytes = (size_t)(p->a.row_stride < 0 ? -p->a.row_stride : p->a.row_stride) * 4;
-    plan->a_direct = p->a.packed || (plan->kind == DP_GEMM_F32 && p->a.dtype == DP_F32 && p->a.column_stride == 1 &&
-                                     !p->n_blocks && p->a.row_stride > 0 && row_bytes % 512 && p->n <= 128);
-    bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
-    plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
-                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= DIRECT_ROWS * rows);
     size_t fit = COLUMN_BLOCK_BYTES / (plan->unit_block * 4) / columns * columns;
     fit = fit < COLUMN_BLOCK_MAX ? fit : COLUMN_BLOCK_MAX;
     plan->column_block = fit < columns ? columns : fit < plan->tile_n ? fit : plan->tile_n;
+    const size_t sums_rows = SUMS_BYTES / (plan->column_block * 4) / rows * rows;
+    if (sums && plan->tile_m > sums_rows)
+        plan->tile_m = sums_rows;
+    size_t row_bytes = (size_t)(p->a.row_stride < 0 ? -p->a.row_stride : p->a.row_stride) * 4;
+    plan->a_direct = p->a.packed || (plan->kind == DP_GEMM_F32 && p->a.dtype == DP_F32 && p->a.column_stride == 1 &&
+                                     !p->n_blocks && p->a.row_stride > 0 && row_bytes % 4096 && p->n <= 128);
+    bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
+    plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
+                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= DIRECT_ROWS * rows);
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */
     plan->rows_at = 0;
     plan->panel_at = rows * packed_row_units(plan->unit_block) * 4;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { ROWS_AT_ONCE = 32 /* units */ };
+
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -65,34 +67,39 @@ static size_t panels_together(const dp_gemm_plan *plan, size_t j, size_t last) {
     return !wide || whole < 2 ? 1 : least(whole, TOGETHER);
 }
 
-/* `panels` panels (more than one: see panels_together), columns from j, of units [u, u + count). */
-static void pack_panels(const dp_gemm_plan *plan, size_t j, size_t panels, size_t u, size_t count, uint32_t *dst) {
+/* Some columns and units of B: `panels` panels from column j (more than one: see panels_together), units [u, u + total). */
+typedef struct {
+    size_t j, panels, u, total;
+} piece_of_b;
+
+/* Packs the units [first, first + count) of it. Parts of a panel are packed in order. */
+static void pack_part(const dp_gemm_plan *plan, piece_of_b at, size_t first, size_t count, uint32_t *dst) {
     const dp_gemm_matrix *b = &plan->problem.b;
-    const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - j);
+    const size_t width = plan->rung->columns, columns = least(width, plan->problem.n - at.j), end = first + count;
     if (b->fill) {
-        b->fill(b->data, j, columns, u, count, (float *)dst, width);
+        b->fill(b->data, at.j, columns, at.u + first, count, (float *)(dst + first * width), width);
         return;
     }
-    int32_t *sums = plan->kind == DP_GEMM_U8 ? (int32_t *)(dst + count * width) : NULL;
-    if (sums)
+    int32_t *sums = plan->kind == DP_GEMM_U8 ? (int32_t *)(dst + at.total * width) : NULL;
+    if (sums && first == 0)
         memset(sums, 0, width * sizeof *sums);
-    for (size_t done = 0; done < count;) {
-        piece p = piece_at(plan, u + done, count - done);
+    for (size_t done = first; done < end;) {
+        piece p = piece_at(plan, at.u + done, end - done);
         dp_gemm_view v = view_of(plan, b, p);
-        v.first = (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)j * b->column_stride;
+        v.first = (ptrdiff_t)p.k * b->row_stride + (ptrdiff_t)at.j * b->column_stride;
         v.k_stride = b->row_stride;
         v.other_stride = b->column_stride;
         v.quant = plan->problem.quant.scale ? &plan->problem.quant : NULL;
         v.k_first = p.k;
-        v.j_first = j;
-        if (panels > 1)
-            plan->rung->pack_wide(&v, panels, p.k_count, (float *)dst + done * width, count * width);
+        v.j_first = at.j;
+        if (at.panels > 1)
+            plan->rung->pack_wide(&v, at.panels, p.k_count, (float *)dst + done * width, at.total * width);
         else
             plan->rung->pack_panel((dp_gemm_kind)plan->kind, &v, columns, p.k_count, dst + done * width, sums);
         done += p.units;
     }
-    if (panels == 1)
-        memset(dst + count * width, 0, (dp_gemm_kernel_units(plan, count) - count) * width * sizeof *dst);
+    if (end == at.total && at.panels == 1)
+        memset(dst + end * width, 0, (dp_gemm_kernel_units(plan, end) - end) * width * sizeof *dst);
 }
 
 /* A panel of 16-bit elements as they are. */
@@ -118,7 +125,7 @@ void dp_gemm_pack_b_all(const dp_gemm_plan *plan, void *out_packed) {
             if (packed_unit_bytes(plan) == 2)
                 pack_narrow_panel(plan, j, u, count, (uint16_t *)dst);
             else
-                pack_panels(plan, j, 1, u, count, (uint32_t *)dst);
+                pack_part(plan, (piece_of_b){j, 1, u, count}, 0, count, (uint32_t *)dst);
         }
 }
 
@@ -142,10 +149,15 @@ static bool panel_in_place(const dp_gemm_plan *plan) {
     return plan->problem.b.packed && packed_unit_bytes(plan) == 4;
 }
 
+static uint32_t *panel_room(const place *p, size_t j) {
+    const size_t width = p->plan->rung->columns, sums = p->plan->kind == DP_GEMM_U8 ? width : 0;
+    return p->panel + (j - p->j) / width * (dp_gemm_kernel_units(p->plan, p->units) * width + sums);
+}
+
 /* The panel of columns from j: packed by the caller, as it lies in B, or in the scratch. */
 static panel_view panel_at(const place *p, size_t j) {
     const dp_gemm_plan *plan = p->plan;
-    const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
+    const size_t width = plan->rung->columns;
     panel_view view = {.stride = width};
     if (panel_in_place(plan)) {
         view.data =
@@ -154,7 +166,7 @@ static panel_view panel_at(const place *p, size_t j) {
         view.stride = (size_t)plan->problem.b.row_stride;
         view.data = (const uint32_t *)plan->problem.b.data + p->u * view.stride + j;
     } else {
-        view.data = p->panel + (j - p->j) / width * (dp_gemm_kernel_units(plan, p->units) * width + sums);
+        view.data = panel_room(p, j);
     }
     view.init = plan->a_flip && p->units ? (const int32_t *)(view.data + p->units * width) : NULL;
     return view;
@@ -162,22 +174,27 @@ static panel_view panel_at(const place *p, size_t j) {
 
 static void fill_panels(const place *p) {
     const dp_gemm_plan *plan = p->plan;
-    const size_t width = plan->rung->columns, sums = plan->kind == DP_GEMM_U8 ? width : 0;
+    const dp_gemm_matrix *b = &plan->problem.b;
+    const size_t width = plan->rung->columns, last = p->j + p->columns;
     if (panel_in_place(plan) || p->units == 0)
         return;
-    const size_t last = p->j + p->columns;
-    for (size_t j = p->j, panels; j < last; j += panels * width) {
-        uint32_t *dst = p->panel + (j - p->j) / width * (dp_gemm_kernel_units(plan, p->units) * width + sums);
-        panels = 1;
-        if (plan->problem.b.packed) {
-            plan->rung->widen((float *)dst,
-                              (const char *)plan->problem.b.data + dp_gemm_packed_b_at(plan, p->block, j / width),
-                              plan->problem.b.dtype, p->units * width);
-        } else if (!plan->b_direct || j + width > plan->problem.n) {
-            panels = panels_together(plan, j, last);
-            pack_panels(plan, j, panels, p->u, p->units, dst);
-        }
+    if (b->packed) {
+        for (size_t j = p->j; j < last; j += width)
+            plan->rung->widen((float *)panel_room(p, j),
+                              (const char *)b->data + dp_gemm_packed_b_at(plan, p->block, j / width), b->dtype,
+                              p->units * width);
+        return;
     }
+    /* rows of B are read some at a time for all panels: one after the other, each panel would visit every row's page again */
+    const size_t rows = b->column_stride == 1 && !b->fill ? ROWS_AT_ONCE : p->units;
+    for (size_t u = 0; u < p->units; u += rows)
+        for (size_t j = p->j, panels; j < last; j += panels * width) {
+            panels = 1;
+            if (plan->b_direct && j + width <= plan->problem.n)
+                continue;
+            panels = panels_together(plan, j, last);
+            pack_part(plan, (piece_of_b){j, panels, p->u, p->units}, u, least(rows, p->units - u), panel_room(p, j));
+        }
 }
 
 /* Adds a small block to C or puts it there: for columns that do not fill whole vectors. */
