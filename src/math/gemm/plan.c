@@ -6,7 +6,8 @@ enum {
     TILED_UNIT_BLOCK_MAX = 256,        /* the same for 32 rows */
     COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
     COLUMN_BLOCK_MAX = 512,            /* with few units: what was packed is multiplied while it is near */
-    DIRECT_ROWS = 4,                   /* B used as it lies for up to so many row panels */
+    DIRECT_ROWS = 16,                  /* B used as it lies for up to so many row panels, */
+    DIRECT_UNITS = 192,                /* so many rows of it at a time: their pages fit the first level of the TLB */
     BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
     SUMS_BYTES = 3 << 20,              /* of a tile's unfinished sums in the scratch: they stream through the third level */
     LINE_UNITS = 16
@@ -231,6 +232,15 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
                   (p->beta == 0 || (p->beta == 1 && !p->source.data)) && !e->bias && !e->activation && !e->residual.data &&
                   !e->column_scale && !e->row_scale &&
                   (p->c.dtype == DP_I32) == (plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16);
+    const bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
+    /* rows whole pages apart fall on the same sets of the caches: once through them at most */
+    const size_t direct_rows = p->b.row_stride % 1024 ? DIRECT_ROWS : 1;
+    plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
+                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= direct_rows * rows);
+    if (plan->b_direct && !in_place) { /* fewer pages at a time */
+        size_t blocks = dp_gemm_ceil(plan->units, DIRECT_UNITS);
+        plan->unit_block = blocks ? dp_gemm_round(dp_gemm_ceil(plan->units, blocks), LINE_UNITS) : LINE_UNITS;
+    }
     bool sums = !plan->plain && plan->units > plan->unit_block;
     size_t fit = COLUMN_BLOCK_BYTES / (plan->unit_block * 4) / columns * columns;
     fit = fit < COLUMN_BLOCK_MAX ? fit : COLUMN_BLOCK_MAX;
@@ -241,9 +251,6 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     size_t row_bytes = (size_t)(p->a.row_stride < 0 ? -p->a.row_stride : p->a.row_stride) * 4;
     plan->a_direct = p->a.packed || (plan->kind == DP_GEMM_F32 && p->a.dtype == DP_F32 && p->a.column_stride == 1 &&
                                      !p->n_blocks && p->a.row_stride > 0 && row_bytes % 4096 && p->n <= 128);
-    bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
-    plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
-                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= DIRECT_ROWS * rows);
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */
     plan->rows_at = 0;
     plan->panel_at = rows * packed_row_units(plan->unit_block) * 4;

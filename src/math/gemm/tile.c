@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { ROWS_AT_ONCE = 32 /* units */ };
+enum { ROWS_AT_ONCE = 12 /* units: as far as packing calls ahead (pack.c) */ };
 
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
