@@ -1,10 +1,12 @@
 /*
- * gradient.c - gradients of norms of sums (those of plain layer and RMS norm: backward.c), computed in float with sums
- * in double. With v the normalised line, n its length, and h = g * gamma: dv = rstd (h - mean(h) - (v - mean) rstd^2
- * mean(h (v - mean))) dgamma = sum over lines of g (v - mean) rstd, dbeta = sum over lines of g add_layer_gradient(g,
- * x1, x2, rstd, mean, gamma, dsum) -> dx, dgamma, dbeta     v = x1 + x2, dx = dv + dsum deep_gradient(g, x, gx, gamma,
- * mean, rstd, alpha) -> dx, dgx, dbeta, dgamma     v = alpha x + gx, dx = alpha dv Sums over lines are made in parts of
- * fixed size and then added up, so that they do not depend on the threads.
+ * gradient.c - gradients of norms of lines, computed in float with sums in double. With v the normalised line, n its
+ * length and h = g * gamma:
+ *   dv = rstd (h - mean(h) - (v - mean) rstd^2 mean(h (v - mean))); without the first mean, and with mean 0, of RMS
+ * norm dgamma = sum over lines of g (v - mean) rstd, dbeta = sum over lines of g layer_gradient(g, x, normalizedShape,
+ * mean, rstd, gamma, beta, mask) -> dx, dgamma, dbeta add_layer_gradient(g, x1, x2, rstd, mean, gamma, dsum) -> dx,
+ * dgamma, dbeta       v = x1 + x2; dx = dv + dsum deep_gradient(g, x, gx, gamma, mean, rstd, alpha) -> dx, dgx, dbeta,
+ * dgamma       v = alpha x + gx; dx = alpha dv rms_gradient(g, x, rstd, gamma) -> dx, dgamma Sums over lines are made
+ * in parts of fixed size and then added up, so that they do not depend on the threads.
  */
 #include <string.h>
 
@@ -15,12 +17,15 @@
 /* The arguments by role; NULL for those a function does not have or that are not wanted. */
 typedef struct roles {
     const dp_arg *g, *x, *x2, *mean, *rstd, *gamma, *dsum, *dx, *dx2, *dgamma, *dbeta;
+    const dp_arg *shape;
     double alpha;
+    bool centred;
 } roles;
 
 typedef struct state {
     dp_lines lines; /* absent views are -1 */
     int dx, dx2, g, x, x2, mean, rstd, gamma, dsum, dgamma, dbeta;
+    bool centred;
     float alpha;
     int64_t parts, lines_per_part;
     uint64_t sums_at; /* double [part][dgamma, dbeta][n] */
@@ -48,7 +53,7 @@ static void one_line(const job *j, int64_t line, const float *gamma, float *buff
         t->add(v, v, dp_lines_load(lines, j->plan, s->x2, line, spare), n);
         x = v;
     }
-    double mean = dp_lines_load_one(lines, j->plan, s->mean, line);
+    double mean = s->centred ? dp_lines_load_one(lines, j->plan, s->mean, line) : 0;
     double rstd = dp_lines_load_one(lines, j->plan, s->rstd, line);
     for (size_t i = 0; i < n && dgamma; i++)
         dgamma[i] += g[i] * (x[i] - mean) * rstd;
@@ -62,7 +67,7 @@ static void one_line(const job *j, int64_t line, const float *gamma, float *buff
         h = product;
     }
     double slope = -rstd * rstd * rstd * t->products(x, h, n, mean) / (double)n;
-    double shift = -rstd * t->sum(h, n) / (double)n - slope * mean;
+    double shift = s->centred ? -rstd * t->sum(h, n) / (double)n - slope * mean : 0;
     float *dv = dp_norm_buffer(buffers, n, 6);
     t->combine(dv, h, x, n, (float)rstd, (float)slope, (float)shift);
     if (s->dx2 >= 0)
@@ -155,10 +160,15 @@ static dp_status strides_of(const dp_arg *arg, const dp_tensor *x, int outer_ran
 
 static dp_status take_outer_rank(const roles *r, int *out_rank) {
     const dp_tensor *x = r->x->as.tensor;
-    int inner = r->gamma->as.tensor->rank;
+    int inner = r->shape ? (int)r->shape->count : r->gamma->as.tensor->rank;
     if (inner < 1 || inner > x->rank)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s", r->gamma->name,
-                       inner, x->rank, r->x->name);
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 1 to %d, the last of %s",
+                       (r->shape ? r->shape : r->gamma)->name, inner, x->rank, r->x->name);
+    for (int d = 0; d < inner && r->shape; d++)
+        if (r->shape->as.integers[d] != x->dims[x->rank - inner + d])
+            return dp_fail(DP_ERR_ARGUMENT, "%s[%d] is %lld, but must be %lld, the last dimensions of %s",
+                           r->shape->name, d, (long long)r->shape->as.integers[d],
+                           (long long)x->dims[x->rank - inner + d], r->x->name);
     *out_rank = x->rank - inner;
     return DP_OK;
 }
@@ -203,7 +213,7 @@ static dp_status build(const roles *r, state *s) {
 }
 
 static dp_status finish(const dp_operator_call *call, const roles *r, dp_plan **out_plan) {
-    state s = {.alpha = (float)r->alpha};
+    state s = {.centred = r->centred, .alpha = (float)r->alpha};
     dp_status status = dp_norm_check_types(call);
     if (status == DP_OK)
         status = build(r, &s);
@@ -234,6 +244,29 @@ static dp_status finish(const dp_operator_call *call, const roles *r, dp_plan **
     return DP_OK;
 }
 
+static dp_status prepare_layer(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in, *mask = &in[7], *wanted[3];
+    if (mask->count != 3)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld values, but must have 3", mask->name, (long long)mask->count);
+    for (int i = 0; i < 3; i++) {
+        wanted[i] = mask->as.bools[i] ? &call->out[i] : NULL;
+        if (wanted[i] && !dp_norm_present(wanted[i]))
+            return dp_fail(DP_ERR_NOT_FOUND, "%s is NULL, but %s[%d] asks for it", wanted[i]->name, mask->name, i);
+    }
+    const roles r = {.g = &in[0],
+                     .x = &in[1],
+                     .shape = &in[2],
+                     .mean = &in[3],
+                     .rstd = &in[4],
+                     .gamma = &in[5],
+                     .dx = wanted[0],
+                     .dgamma = wanted[1],
+                     .dbeta = wanted[2],
+                     .alpha = 1,
+                     .centred = true};
+    return finish(call, &r, out_plan);
+}
+
 static dp_status prepare_add_layer(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in, *out = call->out;
     const roles r = {.g = &in[0],
@@ -246,7 +279,8 @@ static dp_status prepare_add_layer(const dp_operator_call *call, dp_plan **out_p
                      .dx = &out[0],
                      .dgamma = &out[1],
                      .dbeta = &out[2],
-                     .alpha = 1};
+                     .alpha = 1,
+                     .centred = true};
     return finish(call, &r, out_plan);
 }
 
@@ -262,10 +296,21 @@ static dp_status prepare_deep(const dp_operator_call *call, dp_plan **out_plan) 
                      .dx = &out[0],
                      .dx2 = &out[1],
                      .dbeta = &out[2],
-                     .dgamma = &out[3]};
+                     .dgamma = &out[3],
+                     .centred = true};
     return finish(call, &r, out_plan);
 }
 
-extern const dp_function dp_norm_add_layer_gradient, dp_norm_deep_gradient;
+static dp_status prepare_rms(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in, *out = call->out;
+    const roles r = {
+        .g = &in[0], .x = &in[1], .rstd = &in[2], .gamma = &in[3], .dx = &out[0], .dgamma = &out[1], .alpha = 1};
+    return finish(call, &r, out_plan);
+}
+
+extern const dp_function dp_norm_layer_gradient, dp_norm_add_layer_gradient, dp_norm_deep_gradient,
+    dp_norm_rms_gradient;
+const dp_function dp_norm_layer_gradient = {"layer_gradient", prepare_layer, NULL, 1 << 5 | 1 << 6, 7};
 const dp_function dp_norm_add_layer_gradient = {"add_layer_gradient", prepare_add_layer, NULL, 1 << 6, 0};
 const dp_function dp_norm_deep_gradient = {"deep_gradient", prepare_deep, NULL, 0, 0};
+const dp_function dp_norm_rms_gradient = {"rms_gradient", prepare_rms, NULL, 0, 0};
