@@ -1,8 +1,9 @@
 /*
- * fold.c - images to columns of windows and back, by PyTorch's unfold and fold:
- *   unfold(image, kernel, dilation, padding, stride) -> columns   columns [batch,] channels * taps, positions; 0 in the
- * padding fold(columns, outputSize, kernel, dilation, padding, stride) -> image   each element the sum of the windows
- * over it Two dims of space. Elements of unfold keep their bits, so any type will do.
+ * fold.c - images to columns of windows and back, by PyTorch's unfold and fold; two dims of space:
+ *   unfold(image, kernel, dilation, padding, stride) -> columns
+ *     columns [batch,] channels * taps, positions; 0 in the padding; elements keep their bits, so any type will do
+ *   fold(columns, outputSize, kernel, dilation, padding, stride) -> image
+ *     each element is the sum of the windows over it
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /*
  * gradient.c - gradients of convolutions:
- *   gradient(g, x, w, biasSizes, stride, padding, dilation, transposed, outputPadding, groups, mask, cubeMathType) ->
- * gx, gw, gb tbc_gradient(g, x, w, bias, pad, cubeMathType) -> gx, gw, gb gx of a convolution is a transposed one of g,
- * and the other way round; gb(o) is the sum of g over o. gw(a, b, k) is the sum over images and positions p of P(a, p)
- * * I(b, p * stride + k * dilation - padding), where P is g and I is x, or, of a transposed convolution, P is x and I
- * is g. mask says which results are wanted; those may be NULL then.
+ *   gradient(g, x, w, biasSizes, stride, padding, dilation, transposed, outputPadding, groups, mask, cubeMathType)
+ *     -> gx, gw, gb
+ *   tbc_gradient(g, x, w, bias, pad, cubeMathType) -> gx, gw, gb
+ * gx of a convolution is a transposed one of g, and the other way round; gb(o) is the sum of g over o. gw(a, b, k) is
+ * the sum over images and positions p of P(a, p) * I(b, p * stride + k * dilation - padding), where P is g and I is
+ * x, or, of a transposed convolution, P is x and I is g. mask says which results are wanted; the others may be NULL.
  */
 #include <string.h>
 

@@ -2,10 +2,13 @@
  * batch.c - normalisation of channels (dim 1) over the batch and all dims of space, by PyTorch's formulas; computed in
  * float with sums in double. n is the number of elements of a channel, rstd = 1 / sqrt(variance + eps).
  *   batch(x, w, b, runningMean, runningVar, training, momentum, eps) -> y, mean, rstd
- *     training: mean and variance of x; running values are written too: (1 - momentum) * old + momentum * (mean, n / (n
- * - 1) * variance) batch_elements(x, w, b, mean, rstd, eps) -> y batch_statistics(x, eps) -> mean, rstd batch_sums(x)
- * -> sum, sumOfSquares batch_gather(x, means, rstds, runningMean, runningVar, momentum, eps, counts) -> mean, rstd of
- * several devices' parts batch_gather_sums(sums, squares, counts, runningMean, runningVar, momentum, eps) -> mean, rstd
+ *     training: mean and variance are those of x, and the running values are written too:
+ *     (1 - momentum) * old + momentum * mean, and with n / (n - 1) * variance
+ *   batch_elements(x, w, b, mean, rstd, eps) -> y
+ *   batch_statistics(x, eps) -> mean, rstd
+ *   batch_sums(x) -> sum, sumOfSquares
+ *   batch_gather(x, means, rstds, runningMean, runningVar, momentum, eps, counts) -> mean, rstd   of several devices
+ *   batch_gather_sums(sums, squares, counts, runningMean, runningVar, momentum, eps) -> mean, rstd
  *   batch_gradient(g, x, w, runningMean, runningVar, mean, rstd, training, eps, mask) -> gx, gw, gb
  *   batch_gradient_sums(g, x, mean, rstd, w, wantSums, wantW, wantB) -> sum g, sum g (x - mean), gw, gb
  *   batch_gradient_elements(g, x, mean, rstd, w, sumG, sumGx, counts) -> gx

@@ -1,10 +1,12 @@
 /*
  * gradient.c - gradients of pooling, and the way back by indices:
- *   average2d_gradient(g, x, kernel, stride, padding, ceil, countIncludePad, divisor, cubeMathType) -> gx,
- * average3d_gradient without the last adaptive_average2d_gradient(g, x) -> gx; 3d index2d_gradient(g, x, indices) ->
- * gx; 3d        each g goes to the element that was the greatest unpool2d(x, indices, size) -> y; 3d              y is
- * 0 but for y[index] = x gx is made plane by plane (one channel of one image) in scratch; an index outside the plane is
- * an error of the stream.
+ *   average2d_gradient(g, x, kernel, stride, padding, ceil, countIncludePad, divisor, cubeMathType) -> gx
+ *   average3d_gradient: the same without the last
+ *   adaptive_average2d_gradient(g, x) -> gx; 3d
+ *   index2d_gradient(g, x, indices) -> gx; 3d     each g goes to the element that was the greatest
+ *   unpool2d(x, indices, size) -> y; 3d           y is 0 but for y[index] = x
+ * gx is made plane by plane (one channel of one image) in scratch; an index outside the plane is an error of the
+ * stream.
  */
 #include <stdatomic.h>
 #include <string.h>

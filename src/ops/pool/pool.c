@@ -1,12 +1,13 @@
 /*
  * pool.c - plans pooling by PyTorch's formulas:
- *   average2d(self, kernel, stride, padding, ceil, countIncludePad, divisor, cubeMathType) -> out, average3d without
- * the last max2d(self, kernel, stride, padding, dilation, ceil, autoPad) -> out max2d_indices(self, kernel, stride,
- * padding, dilation, ceil) -> out, indices; max3d_indices adaptive_average2d(self, size) -> out, adaptive_max2d(self,
- * size) -> out, indices; 3d An average divides by the divisor if that is not 0, else by the window's length with
- * (countIncludePad) or without its padding. The greatest of a window is the first one, NaN above all; its index counts
- * in the image of one channel. The adaptive window of position o begins at floor(o * size / out) and ends before
- * ceil((o + 1) * size / out).
+ *   average2d(self, kernel, stride, padding, ceil, countIncludePad, divisor, cubeMathType) -> out
+ *   average3d: the same without the last
+ *   max2d(self, kernel, stride, padding, dilation, ceil, autoPad) -> out
+ *   max2d_indices(self, kernel, stride, padding, dilation, ceil) -> out, indices; max3d_indices
+ *   adaptive_average2d(self, size) -> out; adaptive_max2d(self, size) -> out, indices; both with 3d
+ * An average divides by the divisor if that is not 0, else by the window's length with (countIncludePad) or without
+ * its padding. The greatest of a window is the first one, NaN above all; its index counts in the image of one channel.
+ * The adaptive window of position o begins at floor(o * size / out) and ends before ceil((o + 1) * size / out).
  */
 #include "ops/pool/pool.h"
 

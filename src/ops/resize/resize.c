@@ -1,14 +1,16 @@
 /*
  * resize.c - plans resampling by PyTorch's formulas, and the gradients, which are the transposed sums:
- *   nearest2d(self, size, align, scaleD, scaleH, scaleW) -> out; likewise exact, linear, cubic, linear_aa, cubic_aa of
- * 1 to 3 dims nearest2d_gradient(gradOutput, outputSize, inputSize, align, scaleD, scaleH, scaleW) -> gradInput;
- * likewise the others With r = in / out along an axis (1 / scale where a scale is given; (in - 1) / (out - 1) with
- * align) position o reads nearest: floor(o r); exact: floor((o + 1/2) r); linear, cubic: around (o + 1/2) r - 1/2 (o r
- * with align), of linear at least 0; cubic is the kernel with A = -3/4, its positions outside are those of the border;
- *   aa: all elements nearer than the kernel's radius * max(r, 1), weighted by the kernel stretched by max(r, 1) (A =
- * -1/2) and divided by the sum of the weights. A scale that is not positive, or 1 though the sizes differ (PyTorch's
- * adapter passes that for "none"), is not given. linear_origin and cubic_origin are around o r; area: the mean over
- * [o r, (o + 1) r).
+ *   nearest2d(self, size, align, scaleD, scaleH, scaleW) -> out
+ *   nearest2d_gradient(gradOutput, outputSize, inputSize, align, scaleD, scaleH, scaleW) -> gradInput
+ *   likewise exact, linear, cubic, linear_aa, cubic_aa of 1 to 3 dims
+ * With r = in / out along an axis (1 / scale where one is given; (in - 1) / (out - 1) with align) position o reads
+ *   nearest: floor(o r); exact: floor((o + 1/2) r);
+ *   linear, cubic: around (o + 1/2) r - 1/2 (o r with align), of linear at least 0; cubic is the kernel with
+ *     A = -3/4, its positions outside are those of the border;
+ *   linear_origin, cubic_origin: around o r; area: the mean over [o r, (o + 1) r);
+ *   aa: all elements nearer than the kernel's radius * max(r, 1), weighted by the kernel stretched by max(r, 1)
+ *     (A = -1/2) and divided by the sum of the weights.
+ * A scale that is not positive, or 1 though the sizes differ (PyTorch's adapter passes that for "none"), is not given.
  */
 #include "ops/resize/resize.h"
 
