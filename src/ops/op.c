@@ -78,7 +78,7 @@ dp_plan *dp_plan_new(const dp_operator_call *call, dp_status (*run)(dp_plan *pla
     }
     plan->op = call->op;
     plan->run = run;
-    plan->path = "";
+    plan->path = plan->why = "";
     plan->size_bytes = state_offset + state_bytes;
     plan->state_offset = state_offset;
     plan->n_tensors = call->n_tensors;
@@ -178,8 +178,9 @@ static dp_status run_observed(dp_plan *plan) {
     if (dp_profile_on())
         dp_profile_operator(plan->op->name, begin_ns, end_ns, tensors, plan->path);
     if (dp_log_on("ops", DP_LOG_INFO))
-        dp_log("ops", DP_LOG_INFO, "%s(%s) by %s: %.2f us%s%s", plan->op->name, tensors, plan->path,
-               (double)(end_ns - begin_ns) * 1e-3, status ? ", failed: " : "", status ? dp_fail_message() : "");
+        dp_log("ops", DP_LOG_INFO, "%s(%s) by %s%s%s%s: %.2f us%s%s", plan->op->name, tensors, plan->path,
+               plan->why[0] ? " (" : "", plan->why, plan->why[0] ? ")" : "", (double)(end_ns - begin_ns) * 1e-3,
+               status ? ", failed: " : "", status ? dp_fail_message() : "");
     return status;
 }
 
@@ -191,7 +192,8 @@ static void report_view(dp_host_event_kind kind, const dp_tensor *view) {
         return;
     if (end - begin <= bytes || view->rank == 0 || view->element == DP_I4) {
         char *data = (char *)view->base + begin;
-        dp_report_memory(kind, 0, kind == DP_HOST_WRITE ? data : NULL, kind == DP_HOST_WRITE ? NULL : data, end - begin);
+        dp_report_memory(kind, 0, kind == DP_HOST_WRITE ? data : NULL, kind == DP_HOST_WRITE ? NULL : data,
+                         end - begin);
         return;
     }
     dp_tensor row = *view; /* without the outermost dim */

@@ -115,6 +115,7 @@ typedef struct dp_plan {
     bool finds_dims;  /* run changes the dims of its output views to those that the data ask for */
     dp_found *found;  /* where they are reported; of one run */
     const char *path; /* the way the engine chose, for the log */
+    const char *why;  /* why it is not a faster one; "" when there is none */
     size_t size_bytes, state_offset;
     uint64_t workspace_bytes;
     void *workspace;

@@ -8,6 +8,7 @@
 
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_exp.h"
+#include "aclnnop/aclnn_neg.h"
 
 enum { ADDS = 20, N = 64 };
 typedef enum ending { EXITS, KILLED } ending;
@@ -48,8 +49,14 @@ static void work(void) {
     }
     CHECK_OK(aclnnExpGetWorkspaceSize(t[0], t[1], &size, &executor));
     CHECK_OK(aclnnExp(NULL, 0, executor, stream));
+    int64_t turned[] = {N / 4, 4}, strides[] = {1, N / 4};
+    aclTensor *view = aclCreateTensor(turned, 2, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, dims, 2, data[0]),
+              *whole = aclCreateTensor(turned, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, turned, 2, data[1]);
     CHECK_OK(aclrtSynchronizeStream(stream));
     CHECK(((float *)data[1])[N - 1] == 1);
+    CHECK_OK(aclnnNegGetWorkspaceSize(view, whole, &size, &executor));
+    CHECK_OK(aclnnNeg(NULL, 0, executor, stream));
+    CHECK_OK(aclrtSynchronizeStream(stream));
     free(host);
 }
 
@@ -217,6 +224,19 @@ static void a_full_disk_ends_the_timeline_only(void **state) {
     assert_non_null(strstr(shown, "InplaceAdd "));
 }
 
+static void the_log_says_which_way_and_why(void **state) {
+    (void)state;
+    setenv("DOPPEL_LOG", "ops", 1);
+    run("", EXITS);
+    unsetenv("DOPPEL_LOG");
+    assert_int_equal(
+        lines_of(shown, "doppel: ops: InplaceAdd(selfRef => f32[4,16], other f32[4,16]) by f32 in place: "), ADDS);
+    assert_int_equal(lines_of(shown,
+                              "doppel: ops: Neg(self f32[16,4]*[1,16], out => f32[16,4]) by f32 tiles (not in place: a "
+                              "tensor is broadcast or not contiguous): "),
+                     1);
+}
+
 static void off_means_silent(void **state) {
     (void)state;
     run("", EXITS);
@@ -227,13 +247,10 @@ int main(void) {
     if (!mkdtemp(folder))
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_timeline_has_every_task),
-        cmocka_unit_test(the_table_adds_up),
-        cmocka_unit_test(what_a_killed_program_left_is_whole),
-        cmocka_unit_test(several_places_and_the_process_number),
-        cmocka_unit_test(hostile_places_get_one_sentence),
-        cmocka_unit_test(a_full_disk_ends_the_timeline_only),
-        cmocka_unit_test(off_means_silent),
+        cmocka_unit_test(the_timeline_has_every_task),         cmocka_unit_test(the_table_adds_up),
+        cmocka_unit_test(what_a_killed_program_left_is_whole), cmocka_unit_test(several_places_and_the_process_number),
+        cmocka_unit_test(hostile_places_get_one_sentence),     cmocka_unit_test(a_full_disk_ends_the_timeline_only),
+        cmocka_unit_test(the_log_says_which_way_and_why),      cmocka_unit_test(off_means_silent),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[64];

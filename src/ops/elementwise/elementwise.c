@@ -227,13 +227,24 @@ static bool fill_state(const dp_operator_call *call, const row *r, state *s) {
 static dp_status run(dp_plan *plan);
 static dp_status run_raw(dp_plan *plan);
 
-static const char *path_name(const state *s) {
+/* Says in the log which loop runs, and what keeps it from running on the tensors themselves. */
+static void name_path(dp_plan *plan, const state *s, bool raw) {
     static const char *const tiles[] = {"f32 tiles", "f64 tiles", "i64 tiles"};
     static const char *const direct[] = {"f32 in place", "f64 in place", "i64 in place"};
-    bool all = s->out.flat && s->out.is_compute_type;
-    for (int i = 0; i < s->n_operands; i++)
-        all = all && (s->in[i].slot < 0 || (s->in[i].flat && s->in[i].is_compute_type));
-    return all ? direct[s->compute] : tiles[s->compute];
+    bool flat = s->out.flat, same = s->out.is_compute_type;
+    for (int i = 0; i < s->n_operands; i++) {
+        flat = flat && (s->in[i].slot < 0 || s->in[i].flat);
+        same = same && (s->in[i].slot < 0 || s->in[i].is_compute_type);
+    }
+    if (raw)
+        plan->path = flat ? "copy" : dp_loop_across(&s->loop) >= 0 ? "blocks transposed" : "copy of views";
+    else
+        plan->path = flat && same ? direct[s->compute] : tiles[s->compute];
+    if (!flat)
+        plan->why = raw ? "not one copy: the tensors have different strides, or gaps"
+                        : "not in place: a tensor is broadcast or not contiguous";
+    else if (!raw && !same)
+        plan->why = "not in place: a tensor has another element type";
 }
 
 dp_status dp_elementwise_prepare(const dp_operator_call *call, dp_plan **out_plan) {
@@ -266,7 +277,7 @@ dp_status dp_elementwise_prepare(const dp_operator_call *call, dp_plan **out_pla
                        call->in[0].kind == DP_ARG_TENSOR ? dp_element_name(call->in[0].as.tensor->element) : "a number",
                        dp_element_name(out));
     }
-    plan->path = raw ? dp_loop_across(&s->loop) >= 0 ? "blocks transposed" : "copy" : path_name(s);
+    name_path(plan, s, raw);
     *out_plan = plan;
     return DP_OK;
 }

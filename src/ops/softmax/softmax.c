@@ -152,10 +152,13 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
         dp_lines_add(&s->lines, &call->in[k], call->in[k].as.tensor->strides, in_line, self->rank);
     dp_lines_end(&s->lines);
     plan->path = "lines";
+    if (s->lines.inner.rank == 1 && s->lines.inner.strides[1][0] != 1 && s->lines.inner.dims[0] > 1)
+        plan->why = "not in place: the input is not contiguous along dim";
     if (!r->backward && dp_lines_side_by_side(&s->lines)) {
         int64_t fit = BLOCK_FLOATS / (s->lines.inner.count ? s->lines.inner.count : 1) / WIDTH_STEP * WIDTH_STEP;
         s->width = fit < WIDTH_STEP ? WIDTH_STEP : fit > WIDTH_MAX ? WIDTH_MAX : (int)fit;
         plan->path = "lines side by side";
+        plan->why = "";
     }
     *out_plan = plan;
     return DP_OK;
