@@ -72,6 +72,7 @@ void dp_core_block_begin(dp_core *core) {
     core->kept_count = 0;
     memset(core->flags, 0, sizeof core->flags);
     core->issued = 0;
+    core->over_time = false;
     core->ahead = (dp_ahead){0};
     dp_local_block_begin(core);
     dp_queue_block_begin(core);

@@ -102,6 +102,7 @@ struct dp_core {
     void *observer_state; /* the observer's, between block_begin and block_end */
     uint8_t *dynamic_ub;  /* kernel.dynamic_ub_bytes of the launch, NULL if it asked for none */
     dp_loc fault_loc;   /* place of the fault the observer is being told of */
+    bool over_time;     /* the fault is that the kernel ran too long */
     dp_loc fault_other; /* a second place it is about, set just before dp_fault() by code that knows one; line 0: none */
     uint32_t local_top[DP_SPACE_COUNT]; /* lowest byte taken by address-space variables and dynamic UB */
     uint32_t local_low[DP_SPACE_COUNT]; /* one past the highest byte a TPipe has handed out */

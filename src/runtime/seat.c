@@ -428,6 +428,7 @@ static bool stop_here(dp_core *core, dp_insn *insn) {
         atomic_store(&core->observer, current);
         return !current || !current->before || current->before(core, insn);
     }
+    core->over_time = true;
     dp_fault(core, insn, insn->loc, "stopped, because kernel %s ran longer than the %s that aclrtSetOpExecuteTimeOut allows",
              launch->info.kernel.name ? launch->info.kernel.name : "?", dp_launch_limit_text(launch, limit));
 }

@@ -63,6 +63,8 @@ static const defect defects[] = {
     {"queue", "over_allocation", "over-allocation", ""},
     {"queue", "leaked_tensor", "leaked-tensor", ""},
     {"queue", "skipped_deque", "race-raw", ""},
+    {"queue", "tensor_outlives", "use-after-free", ""},
+    {"queue", "endless", "time-limit", ""},
     {"blocks", "blocks_write_same", "blocks-write-same", ""},
     {"blocks", "sum_without_atomics", "blocks-write-same", ""},
     {"blocks", "neighbour_without_syncall", "blocks-read-write", ""},

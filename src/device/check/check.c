@@ -165,12 +165,28 @@ static void collect_lanes(void *context, unsigned operand, unsigned mode, const 
     add_run(context, (dp_check_run){addr, (size_t)blocks * DP_BLOCK_BYTES, (uint8_t)operand, (uint8_t)mode, DP_SPACE_UB, bits});
 }
 
+/* Buffers of a TPipe that has ended or was reset: their bytes may belong to others now. */
+static void report_gone(dp_check_core *state, unsigned k) {
+    dp_finding f = {.kind = DP_CHECK_USE_AFTER_FREE};
+    dp_finding_context(&f, state->core);
+    f.place = dp_place_of_insn(state->insn, (int)state->pipe, "uses the tensor");
+    snprintf(f.sentence, sizeof f.sentence, "the %s of %s is a tensor whose buffer went with its TPipe (its end, Reset or Destroy)",
+             dp_operand_role(state->insn, k), dp_insn_name(state->insn->op));
+    snprintf(f.cure, sizeof f.cure, "keep the TPipe as long as its tensors, and take them again after a Reset");
+    dp_finding_add(&f);
+}
+
 static void check_freed(dp_check_core *state) {
     const dp_insn *insn = state->insn;
     for (unsigned k = 0; k < insn->n_operands && k < 4; k++) {
         dp_buffer_info info;
-        if (!insn->operand[k].buffer_id || !dp_buffer_find(state->core, insn->operand[k].buffer_id, &info) ||
-            info.is_tbuf || info.state != DP_BUFFER_FREE)
+        if (!insn->operand[k].buffer_id)
+            continue;
+        if (!dp_buffer_find(state->core, insn->operand[k].buffer_id, &info)) {
+            report_gone(state, k);
+            return;
+        }
+        if (info.is_tbuf || info.state != DP_BUFFER_FREE)
             continue;
         dp_finding f = {.kind = DP_CHECK_USE_AFTER_FREE, .has_other = true};
         dp_finding_context(&f, state->core);

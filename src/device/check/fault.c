@@ -207,7 +207,11 @@ void dp_check_fault(dp_check_core *state, const dp_insn *insn, const char *sente
     dp_finding f = {.kind = DP_CHECK_ILLEGAL};
     dp_finding_context(&f, state->core);
     snprintf(f.sentence, sizeof f.sentence, "%s", sentence);
-    if (!insn || insn->op >= DP_OP_COUNT) {
+    if (state->core->over_time) {
+        f.kind = DP_CHECK_TIME_LIMIT;
+        f.place = dp_place_of_insn(insn, (int)dp_insn_pipe(insn), "was the next instruction");
+        snprintf(f.cure, sizeof f.cure, "look for what the loop waits for, or allow more time: this machine is slower than a chip");
+    } else if (!insn || insn->op >= DP_OP_COUNT) {
         f.place = dp_place_of_loc(state->core->fault_loc, "the block ends here");
         queue_fault(state, sentence, &f);
     } else {

@@ -31,6 +31,7 @@
     X(LEAKED_TENSOR, "leaked-tensor")                                                                                  \
     X(LEAKED_STATE, "leaked-state")                                                                                    \
     X(DEADLOCK, "deadlock")                                                                                            \
+    X(TIME_LIMIT, "time-limit")                                                                                        \
     X(STALE_CACHE, "stale-cache")                                                                                      \
     X(NAN_BORN, "nan")                                                                                                 \
     X(INF_BORN, "infinity")                                                                                            \
