@@ -1,6 +1,7 @@
 /* The other forms of attention: packed sequences, all entry points, pages and lists of tensors. */
 #include "attention_problem.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Sequences of different lengths one after the other. */
@@ -212,12 +213,129 @@ static void pages_and_lists(void **state) {
     }
 }
 
+/* Parts of an attention over different keys make the whole. */
+static void joined_parts(void **state) {
+    (void)state;
+    enum { ROWS = 7, N = 24, PARTS = 3 };
+    for (unsigned c = 0; c < 12; c++) {
+        const aclDataType type = attention_types[c % 3];
+        int64_t rows = ROWS, dims[] = {ROWS, N};
+        tensor lse[PARTS], part[PARTS],
+            out = make_tensor(type, 2, dims, (enum layout)(random_bits() % LAYOUTS)),
+            total = make_tensor(ACL_FLOAT, 1, &rows, (enum layout)(random_bits() % LAYOUTS));
+        const aclTensor *handles[2][PARTS];
+        for (int p = 0; p < PARTS; p++) {
+            lse[p] = make_tensor(ACL_FLOAT, 1, &rows, (enum layout)(random_bits() % LAYOUTS));
+            part[p] = make_tensor(type, 2, dims, (enum layout)(random_bits() % LAYOUTS));
+            fill(&lse[p], -3, 3);
+            fill(&part[p], -1, 1);
+            set_element(&lse[p], 2, -INFINITY); /* a row that saw nothing */
+            handles[0][p] = lse[p].handle;
+            handles[1][p] = part[p].handle;
+            lse[p].handle = part[p].handle = NULL;
+        }
+        set_element(&lse[1], 4, -INFINITY);
+        aclTensorList *sums = aclCreateTensorList(handles[0], PARTS), *parts = aclCreateTensorList(handles[1], PARTS);
+        arguments a = begin_call("AttentionUpdate");
+        put(&a, "lse", sums);
+        put(&a, "localOut", parts);
+        put_integer(&a, "updateType", c & 1);
+        put(&a, "out", out.handle);
+        if (c & 1)
+            put(&a, "lseOut", total.handle);
+        must(&a);
+        for (int64_t r = 0; r < ROWS; r++) {
+            double whole = 0;
+            for (int p = 0; p < PARTS; p++)
+                whole += exp(get_element(&lse[p], r));
+            if (c & 1 && fabs(get_element(&total, r) - log(whole)) > 1e-5 && whole != 0)
+                fail_msg("lse %g, but must be %g", get_element(&total, r), log(whole));
+            for (int64_t i = 0; i < N; i++) {
+                double want = 0;
+                for (int p = 0; p < PARTS && whole != 0; p++)
+                    want += exp(get_element(&lse[p], r)) / whole * get_element(&part[p], r * N + i);
+                if (fabs(get_element(&out, r * N + i) - want) > (type == ACL_FLOAT     ? 1e-6
+                                                                 : type == ACL_FLOAT16 ? 1e-3
+                                                                                       : 8e-3))
+                    fail_msg("row %lld is %g, but must be %g", (long long)r, get_element(&out, r * N + i), want);
+            }
+        }
+        put_integer(&a, "updateType", 2);
+        refused(&a, "updateType is 2");
+        put_integer(&a, "updateType", 1);
+        put(&a, "lseOut", NULL);
+        refused(&a, "lseOut is NULL");
+        aclDestroyTensorList(sums);
+        aclDestroyTensorList(parts);
+        for (int p = 0; p < PARTS; p++) {
+            free_tensor(&lse[p]);
+            free_tensor(&part[p]);
+        }
+        free_tensor(&out);
+        free_tensor(&total);
+    }
+}
+
+static void cache_rows(void **state) {
+    (void)state;
+    enum { TOKENS = 9, HEADS = 2, DEPTH = 12, VALUE = 8, PAGES = 4, PAGE = 5 };
+    static const int64_t slots[TOKENS] = {19, 0, -1, 7, 3, 4, 5, 12, 11};
+    for (unsigned c = 0; c < 12; c++) {
+        int64_t kd[] = {TOKENS, HEADS, DEPTH}, vd[] = {TOKENS, HEADS, VALUE}, kcd[] = {PAGES, PAGE, HEADS, DEPTH},
+                vcd[] = {PAGES, PAGE, HEADS, VALUE}, tokens = TOKENS;
+        const aclDataType type = c & 1 ? ACL_INT8 : ACL_FLOAT16;
+        tensor key = make_tensor(type, 3, kd, (enum layout)(c % LAYOUTS)),
+               value = make_tensor(type, 3, vd, (enum layout)(c % LAYOUTS)),
+               keys = make_tensor(type, 4, kcd, (enum layout)(c / 2 % LAYOUTS)),
+               values = make_tensor(type, 4, vcd, (enum layout)(c / 2 % LAYOUTS)),
+               slot = make_tensor(c & 2 ? ACL_INT64 : ACL_INT32, 1, &tokens, STRIDED);
+        tensor *all[] = {&key, &value, &keys, &values, &slot};
+        for (int i = 0; i < 4; i++)
+            for (int64_t e = 0; e < all[i]->count; e++)
+                set_element(all[i], e, i < 2 ? (double)(e % 100) + 1 : 0);
+        for (int i = 0; i < TOKENS; i++)
+            set_element(&slot, i, (double)slots[i]);
+        arguments a = begin_call("ScatterPaKvCache");
+        put(&a, "key", key.handle);
+        put(&a, "value", value.handle);
+        put(&a, "keyCacheRef", keys.handle);
+        put(&a, "valueCacheRef", values.handle);
+        put(&a, "slotMapping", slot.handle);
+        put(&a, "cacheModeOptional", c % 3 ? "Norm" : NULL);
+        must(&a);
+        for (int side = 0; side < 2; side++) {
+            const tensor *from = side ? &value : &key, *to = side ? &values : &keys;
+            const int64_t row = HEADS * (side ? VALUE : DEPTH);
+            for (int64_t s = 0; s < PAGES * PAGE; s++) {
+                int64_t token = -1;
+                for (int i = 0; i < TOKENS; i++)
+                    token = slots[i] == s ? i : token;
+                for (int64_t e = 0; e < row; e++)
+                    if (get_element(to, s * row + e) != (token < 0 ? 0 : get_element(from, token * row + e)))
+                        fail_msg("slot %lld element %lld is %g", (long long)s, (long long)e,
+                                 get_element(to, s * row + e));
+            }
+            assert_true(untouched_outside(to));
+        }
+        set_element(&slot, 3, PAGES * PAGE);
+        fails_when_run(&a, "slotMapping: element 3 is 20, but must be -1 to 19");
+        put(&a, "cacheModeOptional", "PA_NZ");
+        refused(&a, "cacheModeOptional is \"PA_NZ\"");
+        put(&a, "cacheModeOptional", NULL);
+        put(&a, "valueCacheRef", keys.handle);
+        refused(&a, "valueCacheRef: dimension 3 is 12, but must be 8");
+        put(&a, "seqLensOptional", slot.handle);
+        refused(&a, "seqLensOptional is given");
+        for (int i = 0; i < 5; i++)
+            free_tensor(all[i]);
+    }
+}
+
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packed_sequences),
-        cmocka_unit_test(entry_points),
-        cmocka_unit_test(pages_and_lists),
+        cmocka_unit_test(packed_sequences), cmocka_unit_test(entry_points), cmocka_unit_test(pages_and_lists),
+        cmocka_unit_test(joined_parts),     cmocka_unit_test(cache_rows),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();

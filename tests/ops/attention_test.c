@@ -1,6 +1,8 @@
 /* Attention against the formula in double: layouts, groups of heads, masks, biases, lengths, types; malformed calls. */
 #include "attention_problem.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 
 /* All head sizes, sequence lengths and options, in random company. */
@@ -142,6 +144,48 @@ static void malformed(void **state) {
         free_tensor(rest[i]);
 }
 
+/* Every allocation of a call fails once: the call says so or succeeds, and the next one is right. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    problem p = {.b = 1,
+                 .sq = 2,
+                 .sk = 1100,
+                 .n = 4,
+                 .nkv = 2,
+                 .d = 16,
+                 .dv = 16,
+                 .type = ACL_FLOAT16,
+                 .layout = "BSND",
+                 .out_layout = "BSND"};
+    make_inputs(&p);
+    aclTensorList *keys = list_of(&p.k), *values = list_of(&p.v);
+    arguments a = call_of(&p, keys, values);
+    int failed = 0;
+    for (long n = 1; n < 60; n++) {
+        aclrtStream stream;
+        uint64_t size = 0;
+        aclOpExecutor *executor = NULL;
+        assert_int_equal(aclrtCreateStream(&stream), 0);
+        dp_mem_fail_after(n);
+        aclnnStatus status = a.op->prepare(a.values, &size, &executor);
+        if (!status)
+            status = a.op->run(NULL, size, executor, stream);
+        if (!status)
+            status = aclrtSynchronizeStream(stream);
+        dp_mem_fail_after(0);
+        failed += status != 0;
+        if (status)
+            assert_true(sentence()[0] != '\0');
+        aclrtDestroyStream(stream);
+    }
+    assert_true(failed > 2);
+    must(&a);
+    check_all(&p);
+    aclDestroyTensorList(keys);
+    aclDestroyTensorList(values);
+    drop_inputs(&p);
+}
+
 static void zero_sizes(void **state) {
     (void)state;
     static const int64_t sizes[][3] = {{0, 3, 4}, {2, 0, 4}, {2, 3, 0}};
@@ -163,10 +207,8 @@ static void zero_sizes(void **state) {
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_problems),
-        cmocka_unit_test(long_decode),
-        cmocka_unit_test(zero_sizes),
-        cmocka_unit_test(malformed),
+        cmocka_unit_test(random_problems), cmocka_unit_test(long_decode), cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(zero_sizes),      cmocka_unit_test(malformed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();

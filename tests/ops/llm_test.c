@@ -90,6 +90,14 @@ static void rotations(void **state) {
         caller_value values[] = {T(x), T(cosine), T(sine), I(mode), T(out)};
         must("RotaryPositionEmbedding", values);
         check_rotation(&x, &cosine, &sine, &out, mode);
+        caller_value second[] = {T(x), T(cosine), T(sine), I(mode), P(NULL), T(out)},
+                     third[] = {T(x), T(cosine), T(sine), T(out)};
+        must("RotaryPositionEmbeddingV2", second);
+        check_rotation(&x, &cosine, &sine, &out, mode);
+        second[4].pointer = x.handle;
+        refused("RotaryPositionEmbeddingV2", second, "rotateOptional is given");
+        must("InterleaveRope", third);
+        check_rotation(&x, &cosine, &sine, &out, 3);
         /* onto itself */
         caller_value own[] = {T(out), T(cosine), T(sine), I(mode), T(out)};
         for (int64_t i = 0; i < x.count; i++)

@@ -1,6 +1,6 @@
 /*
  * rotary.c - rotary position embedding, out = x * cos + turned(x) * sin along the last dimension, in float:
- *   embed(x, cos, sin, mode) -> out
+ *   embed(x, cos, sin, mode, matrix) -> out         a matrix that turns x is not offered
  *   apply(query, key, cos, sin, layout, mode's name) -> query, key
  * With x1, x2 the halves (half), the elements with even and odd numbers (interleave): turned(x) puts -x2 in the place
  * of x1 and x1 in the place of x2. quarter: the same in each half of x. interleave_half: the elements with even numbers
@@ -131,6 +131,9 @@ static dp_status finish(const dp_operator_call *call, const state *s, dp_plan **
 static dp_status prepare_embed(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *a = call->in;
     int64_t number = dp_arg_integer(&a[3], 0);
+    if (a[4].kind == DP_ARG_TENSOR && dp_tensor_count(a[4].as.tensor))
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s is given, but a matrix for the rotation is not offered: pass NULL",
+                       a[4].name);
     if (number < 0 || number >= MODES)
         return dp_fail(DP_ERR_ARGUMENT,
                        "%s is %lld, but must be 0 (half), 1 (interleave), 2 (quarter) or 3 "
@@ -166,5 +169,5 @@ static dp_status prepare_apply(const dp_operator_call *call, dp_plan **out_plan)
 }
 
 extern const dp_function dp_rotary_embed, dp_rotary_apply;
-const dp_function dp_rotary_embed = {"embed", prepare_embed, NULL, 0, 0};
+const dp_function dp_rotary_embed = {"embed", prepare_embed, NULL, 0x10, 0};
 const dp_function dp_rotary_apply = {"apply", prepare_apply, NULL, 0x20, 0};
