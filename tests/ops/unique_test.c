@@ -1,4 +1,5 @@
 /* Operators whose results' dims depend on data, and searches, against plain loops. */
+#include "base/memory.h"
 #include "ops_test.h"
 
 #include <math.h>
@@ -382,6 +383,58 @@ static void buckets_and_scalars(void **state) {
     free_tensor(&one);
 }
 
+/* Every allocation of a run fails once: a sentence about memory, and nothing is lost or overrun. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    int64_t n = 40000, few = 300;
+    tensor x = make_tensor(ACL_FLOAT, 1, &n, CONTIGUOUS), y = make_tensor(ACL_FLOAT, 1, &n, CONTIGUOUS),
+           at = make_tensor(ACL_INT64, 1, &n, CONTIGUOUS), counts = make_tensor(ACL_INT64, 1, &n, CONTIGUOUS),
+           some = make_tensor(ACL_FLOAT, 1, &few, CONTIGUOUS), where = make_tensor(ACL_INT64, 1, &few, CONTIGUOUS);
+    for (int64_t i = 0; i < n; i++) {
+        set_element(&x, i, (double)(i * 7919 % n));
+        set_element(&at, i, (double)(i % 300));
+    }
+    const struct {
+        const char *name;
+        caller_value values[8];
+    } calls[] = {
+        {"Sort", {T(x), I(1), I(0), I(0), T(y), T(counts)}},
+        {"Topk", {T(x), I(300), I(0), I(1), I(1), T(some), T(where)}},
+        {"SearchSorted", {T(x), T(some), I(0), I(0), P(NULL), T(where)}},
+        {"InplacePut", {T(some), T(at), T(x), I(1)}},
+        {"Take", {T(some), T(at), T(y)}},
+        {"ScatterReduce", {T(some), I(0), T(at), T(x), I(5), I(1), T(some)}},
+        {"Bincount", {T(at), P(NULL), I(0), T(counts)}},
+        {"Randperm", {I(n), I(1), I(2), T(counts)}},
+        {"Multinomial", {T(x), I(300), I(0), I(1), I(2), T(where)}},
+    };
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+        const caller *op = find_caller(calls[c].name);
+        for (long left = 1; left < 12; left++) {
+            aclrtStream stream;
+            uint64_t size;
+            aclOpExecutor *executor = NULL;
+            assert_int_equal(aclrtCreateStream(&stream), 0);
+            assert_int_equal(op->prepare(calls[c].values, &size, &executor), 0);
+            dp_mem_fail_after(left);
+            aclnnStatus status = op->run(NULL, 0, executor, stream);
+            if (!status)
+                status = aclrtSynchronizeStream(stream);
+            dp_mem_fail_after(0);
+            if (status) {
+                const char *text = sentence();
+                if (!strstr(text, "memory"))
+                    fail_msg("%s says %s", calls[c].name, text);
+            }
+            aclrtDestroyStream(stream);
+        }
+    }
+    assert_true(untouched_outside(&y) && untouched_outside(&counts) && untouched_outside(&some));
+    tensor *all[] = {&x, &y, &at, &counts, &some, &where};
+    for (int i = 0; i < 6; i++)
+        free_tensor(all[i]);
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -403,6 +456,7 @@ int main(void) {
         cmocka_unit_test(unique_slices),
         cmocka_unit_test(searches),
         cmocka_unit_test(buckets_and_scalars),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -197,40 +197,65 @@ static dp_status dropout(const dp_operator_call *call, dp_plan **out_plan) {
 typedef struct keys {
     dp_seed seed;
     int64_t n;
-    uint32_t *words;
+    uint32_t *high, *low; /* of the 64 random bits of each place */
 } keys;
 
 static void make_keys(void *context, size_t begin, size_t end) {
     const keys *k = context;
+    uint32_t words[2 * DP_TILE];
     for (size_t which = begin; which < end; which++) {
         int64_t at = (int64_t)which * DP_TILE, n = k->n - at < DP_TILE ? k->n - at : DP_TILE;
-        dp_words(&k->seed, 2 * at, (size_t)(2 * n), k->words + 2 * at);
+        dp_words(&k->seed, 2 * at, (size_t)(2 * n), words);
+        for (int64_t i = 0; i < n; i++) {
+            k->low[at + i] = words[2 * i];
+            k->high[at + i] = words[2 * i + 1];
+        }
+    }
+}
+
+/* The radix sort of the upper halves costs a third of one of 64 bits; few places share one, those are put in order
+ * here. */
+static void order_by_low(const keys *k, uint32_t *order) {
+    for (int64_t i = 1; i < k->n; i++) {
+        uint32_t own = order[i];
+        int64_t at = i;
+        for (; at > 0 && k->high[order[at - 1]] == k->high[own] && k->low[order[at - 1]] > k->low[own]; at--)
+            order[at] = order[at - 1];
+        order[at] = own;
+    }
+}
+
+static void write_order(const dp_plan *plan, const state *s, const uint32_t *order) {
+    size_t width = dp_element_bytes(plan->tensors[s->out].view.element);
+    int64_t values[DP_TILE], raw[DP_TILE];
+    for (int64_t at = 0, n; at < s->count; at += n) {
+        n = s->count - at < DP_TILE ? s->count - at : DP_TILE;
+        for (int64_t i = 0; i < n; i++)
+            values[i] = order[at + i];
+        s->store(raw, values, (size_t)n);
+        dp_loop_scatter(&s->loop, 0, dp_tensor_data(&plan->tensors[s->out].view), width, at, (size_t)n, raw);
     }
 }
 
 static dp_status run_randperm(dp_plan *plan) {
     const state *s = dp_plan_state(plan);
-    size_t n = (size_t)s->count;
+    size_t n = (size_t)s->count, scratch_bytes = dp_sort_scratch_bytes(n, false);
     if (!n)
         return DP_OK;
-    size_t keys_bytes = (n * 8 + 127) & ~(size_t)63, order_bytes = (n * 4 + 63) & ~(size_t)63;
-    char *block = dp_alloc(DP_MEM_RUNTIME, keys_bytes + order_bytes + dp_sort_scratch_bytes(n, true));
-    if (!block)
+    uint32_t *block = dp_alloc(DP_MEM_RUNTIME, 3 * n * sizeof *block), *order = block + 2 * n;
+    keys k = {dp_seed_read(plan, &s->seed), s->count, block, block + n};
+    if (block)
+        dp_pool_for((n + DP_TILE - 1) / DP_TILE, GRAIN, make_keys, &k);
+    void *scratch = block ? dp_sort_room(scratch_bytes) : NULL;
+    if (!scratch) {
+        dp_free(block);
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a permutation of %zu: free some", n);
-    uint32_t *order = (uint32_t *)(block + keys_bytes);
-    keys k = {dp_seed_read(plan, &s->seed), s->count, (uint32_t *)block};
-    dp_pool_for((n + DP_TILE - 1) / DP_TILE, GRAIN, make_keys, &k);
-    dp_sort_line line = {block, n, true, 64};
-    dp_sort_order(&line, order, block + keys_bytes + order_bytes);
-    size_t width = dp_element_bytes(plan->tensors[s->out].view.element);
-    int64_t values[DP_TILE], raw[DP_TILE];
-    for (size_t at = 0, part; at < n; at += part) {
-        part = n - at < DP_TILE ? n - at : DP_TILE;
-        for (size_t i = 0; i < part; i++)
-            values[i] = order[at + i];
-        s->store(raw, values, part);
-        dp_loop_scatter(&s->loop, 0, dp_plan_data(plan, s->out), width, (int64_t)at, part, raw);
     }
+    dp_sort_line line = {k.high, n, false, 32};
+    dp_sort_order(&line, order, scratch);
+    dp_sort_room_end(scratch, scratch_bytes);
+    order_by_low(&k, order);
+    write_order(plan, s, order);
     dp_free(block);
     return DP_OK;
 }
@@ -340,7 +365,8 @@ static void run_lines(void *context, size_t begin, size_t end) {
     job *j = context;
     const state *s = j->s;
     size_t n = (size_t)s->line.count, doubles = (n * 8 + 63) & ~(size_t)63;
-    char *block = dp_alloc(DP_MEM_RUNTIME, 3 * doubles + dp_sort_scratch_bytes(n, true));
+    size_t bytes = 3 * doubles + dp_sort_scratch_bytes(n, true);
+    char *block = dp_sort_room(bytes);
     if (!block) {
         atomic_store(&j->out_of_memory, true);
         return;
@@ -356,7 +382,7 @@ static void run_lines(void *context, size_t begin, size_t end) {
             without_replacement(j, (int64_t)line, weights, (uint32_t *)(block + 2 * doubles),
                                 (uint64_t *)(block + doubles), block + 3 * doubles);
     }
-    dp_free(block);
+    dp_sort_room_end(block, bytes);
 }
 
 static dp_status run_multinomial(dp_plan *plan) {

@@ -32,6 +32,12 @@ typedef struct dp_sort_line {
 
 /* Bytes of scratch that the two functions below need for lines of n keys. */
 size_t dp_sort_scratch_bytes(size_t n, bool wide);
+/*
+ * Room for a worker that sorts: the thread's own (base/scratch.h), or a block to be freed when that would keep too much
+ * for ever. NULL when memory is exhausted. No other user of the thread's scratch may run before the end.
+ */
+void *dp_sort_room(size_t bytes);
+void dp_sort_room_end(void *room, size_t bytes);
 /* All indices in stable order: ranks for short lines, a radix sort from the lowest byte for others. */
 void dp_sort_order(const dp_sort_line *line, uint32_t *order, void *scratch);
 /*

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/memory.h"
+#include "base/scratch.h"
 #include "ops/sort/kernels.h"
 
-enum { DIGITS = 256, SELECT_BITS = 11 };
+enum { DIGITS = 256, SELECT_BITS = 11, KEPT_BYTES = 1 << 26 };
 
 static dp_sort_table table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -59,6 +61,15 @@ static inline uint32_t index64(entry64 e) {
 
 size_t dp_sort_scratch_bytes(size_t n, bool wide) {
     return 2 * n * (wide ? sizeof(entry64) : sizeof(entry32));
+}
+
+void *dp_sort_room(size_t bytes) {
+    return bytes <= KEPT_BYTES ? dp_scratch(bytes) : dp_alloc(DP_MEM_RUNTIME, bytes);
+}
+
+void dp_sort_room_end(void *room, size_t bytes) {
+    if (bytes > KEPT_BYTES)
+        dp_free(room);
 }
 
 #define RADIX(BITS)                                                                                                    \

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
@@ -83,7 +82,8 @@ static void run_line(const job *j, int64_t line, double *x, uint64_t *keys, uint
 static void run_range(void *context, size_t begin, size_t end) {
     job *j = context;
     size_t n = (size_t)j->s->line.count, doubles = (n * 8 + 63) & ~(size_t)63;
-    char *block = dp_alloc(DP_MEM_RUNTIME, 3 * doubles + dp_sort_scratch_bytes(n, true));
+    size_t bytes = 3 * doubles + dp_sort_scratch_bytes(n, true);
+    char *block = dp_sort_room(bytes);
     if (!block) {
         atomic_store(&j->out_of_memory, true);
         return;
@@ -91,7 +91,7 @@ static void run_range(void *context, size_t begin, size_t end) {
     for (size_t line = begin; line < end; line++)
         run_line(j, (int64_t)line, (double *)block, (uint64_t *)(block + doubles), (uint32_t *)(block + 2 * doubles),
                  block + 3 * doubles);
-    dp_free(block);
+    dp_sort_room_end(block, bytes);
 }
 
 static dp_status run(dp_plan *plan) {

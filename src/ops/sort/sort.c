@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
@@ -144,7 +143,8 @@ static void run_range(void *context, size_t begin, size_t end) {
     const state *s = j->s;
     size_t n = (size_t)s->in.count, key_bytes = s->wide ? 8 : 4;
     size_t keys_bytes = (n * key_bytes + 63) & ~(size_t)63, order_bytes = (n * 4 + 63) & ~(size_t)63;
-    char *block = dp_alloc(DP_MEM_RUNTIME, 2 * keys_bytes + 2 * order_bytes + dp_sort_scratch_bytes(n, s->wide));
+    size_t bytes = 2 * keys_bytes + 2 * order_bytes + dp_sort_scratch_bytes(n, s->wide);
+    char *block = dp_sort_room(bytes);
     if (!block) {
         atomic_store(&j->out_of_memory, true);
         return;
@@ -166,7 +166,7 @@ static void run_range(void *context, size_t begin, size_t end) {
             r.order[0] = pick(s, &keys, &r);
         write_line(j, (int64_t)line, from, width, r.order);
     }
-    dp_free(block);
+    dp_sort_room_end(block, bytes);
 }
 
 static dp_status run(dp_plan *plan) {

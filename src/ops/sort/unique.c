@@ -33,7 +33,6 @@ typedef struct room {
     uint64_t *wide;
     uint32_t *narrow; /* the same memory, for 32-bit keys */
     uint32_t *order, *spare;
-    void *scratch;
 } room;
 
 typedef struct job {
@@ -167,6 +166,11 @@ static void write_counts(const job *j, int64_t groups) {
         }
 }
 
+static dp_status no_memory(const state *s) {
+    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to compare %lld slices of %lld elements: free some",
+                   (long long)s->n, (long long)s->row);
+}
+
 static dp_status find(job *j) {
     const state *s = j->s;
     dp_sort_line line = {j->r.wide, (size_t)s->n, s->wide,
@@ -177,8 +181,14 @@ static dp_status find(job *j) {
         j->r.order[i] = (uint32_t)i;
     if (s->sorted && s->by_dim)
         sort_slices(j);
-    else if (s->sorted)
-        dp_sort_order(&line, j->r.order, j->r.scratch);
+    else if (s->sorted) {
+        size_t bytes = dp_sort_scratch_bytes(line.n, s->wide);
+        void *scratch = dp_sort_room(bytes);
+        if (!scratch)
+            return no_memory(s);
+        dp_sort_order(&line, j->r.order, scratch);
+        dp_sort_room_end(scratch, bytes);
+    }
     int64_t groups = number_groups(j);
     if (groups > j->plan->tensors[s->y].view.dims[s->dim])
         return too_small(j, s->y, s->dim, groups);
@@ -195,15 +205,12 @@ static dp_status find(job *j) {
 static dp_status run(dp_plan *plan) {
     job j = {.plan = plan, .s = dp_plan_state(plan)};
     size_t n = (size_t)j.s->n, keys = (n * (size_t)j.s->row * (j.s->wide ? 8 : 4) + 63) & ~(size_t)63;
-    size_t scratch = dp_sort_scratch_bytes(n, j.s->wide);
-    char *block = dp_alloc(DP_MEM_RUNTIME, keys + scratch + 2 * n * sizeof(uint32_t) + 64);
+    char *block = dp_alloc(DP_MEM_RUNTIME, keys + 2 * n * sizeof(uint32_t) + 64);
     if (!block)
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to compare %zu slices of %lld elements: free some", n,
-                       (long long)j.s->row);
+        return no_memory(j.s);
     j.r.wide = (uint64_t *)block;
     j.r.narrow = (uint32_t *)block;
-    j.r.scratch = block + keys;
-    j.r.order = (uint32_t *)(block + keys + scratch);
+    j.r.order = (uint32_t *)(block + keys);
     j.r.spare = j.r.order + n;
     dp_status status = find(&j);
     dp_free(block);
