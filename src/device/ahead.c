@@ -31,7 +31,7 @@ void dp_ahead_note(dp_ahead *ahead, bool writes, const uint8_t *addr, size_t byt
     s->expected = s->next = s->stop = addr + bytes;
     s->writes = writes;
     if (continues) {
-        size_t room = (size_t)(end - s->next), window = bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
+        size_t room = end > s->next ? (size_t)(end - s->next) : 0, window = bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
         s->stop = s->next + (window < room ? window : room);
         ahead->lines += lines_left(s);
     }

@@ -70,7 +70,7 @@ static uint8_t *plain_element(const dp_core *core, const dp_local *tensor, uint6
 static dp_operand element_of(unsigned dtype, const dp_local *tensor, uint64_t index) {
     uint64_t skip = index * (dp_dtype_bits(dtype) / 8);
     bool inside = skip < tensor->size_bytes;
-    return (dp_operand){.addr = (uint8_t *)tensor->addr + skip,
+    return (dp_operand){.addr = (void *)((uintptr_t)tensor->addr + skip), /* may be a tensor without memory */
                         .size_bytes = inside ? (uint32_t)(tensor->size_bytes - skip) : 0,
                         .buffer_id = tensor->buffer_id,
                         .block_stride = 1,

@@ -12,7 +12,7 @@
 #include "device/vector.h"
 
 enum { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX }; /* ReduceOrder */
-enum { INDEX_SLOT_BYTES = 4, BATCH = 64 };
+enum { INDEX_SLOT_BYTES = 4 };
 
 typedef struct reduction {
     dp_core *core;
@@ -106,8 +106,9 @@ static void begin(dp_core *core, const dp_insn *insn, reduction *out) {
     const dp_operand *src = &insn->operand[1];
     *out = (reduction){.core = core, .insn = insn, .fns = &core->math->reduce[dtype], .bytes = bytes,
                        .dst = insn->operand[0].addr, .src = src->addr};
-    dp_need_loop(core, insn, out->fns->tree_sum && out->fns->repeat_sum && out->fns->max && out->fns->min &&
-                                 out->fns->block_sum && out->fns->block_max && out->fns->block_min && out->fns->pair_sum);
+    dp_need_loop(core, insn, out->fns->tree_sum && out->fns->repeat_sum && out->fns->running_sum && out->fns->max &&
+                                 out->fns->min && out->fns->block_sum && out->fns->block_max && out->fns->block_min &&
+                                 out->fns->pair_sum);
     dp_lanes_resolve(core, insn, bytes, &out->lanes);
     out->src_block = out->lanes.flat ? DP_BLOCK_BYTES : (size_t)src->block_stride * DP_BLOCK_BYTES;
     out->src_repeat = out->lanes.flat ? DP_REPEAT_BYTES : (size_t)src->repeat_stride * DP_BLOCK_BYTES;
@@ -235,50 +236,21 @@ static void grouped(const reduction *red, bool pairs) {
     }
 }
 
-/* Adds values to the accumulation register in order; floats without a call for each. */
-static void accumulate(const dp_math *math, unsigned dtype, uint64_t *sum, const uint8_t *values, size_t n) {
-    if (dtype != DP_F32) {
-        for (size_t i = 0; i < n; i++)
-            math->binary[DP_MATH_ADD][dtype](sum, sum, values + i * dp_dtype_bits(dtype) / 8, 1);
-        return;
-    }
-    float total, value;
-    memcpy(&total, sum, sizeof total);
-    for (size_t i = 0; i < n; i++) {
-        memcpy(&value, values + i * sizeof value, sizeof value);
-        total += value;
-    }
-    memcpy(sum, &total, sizeof total);
-}
-
-/* Trees of whole repeats in a row (at least one), added up in order in the element type; the first starts the register. */
-static uint64_t sum_of_repeats(const dp_math *math, unsigned dtype, const uint8_t *src, size_t repeats) {
-    uint8_t sums[BATCH * 4];
-    uint64_t sum = 0;
-    unsigned bytes = dp_dtype_bits(dtype) / 8;
-    for (size_t r = 0; r < repeats; r += BATCH) {
-        size_t n = repeats - r < BATCH ? repeats - r : BATCH, first = r == 0;
-        math->reduce[dtype].repeat_sum(sums, src + r * DP_REPEAT_BYTES, n);
-        if (first)
-            memcpy(&sum, sums, bytes);
-        accumulate(math, dtype, &sum, sums + first * bytes, n - first);
-    }
-    return sum;
-}
-
 /* Per-repeat trees, added up in order in the element type: the accumulation register of the chip. */
 static void running_sum(const reduction *red) {
     uint8_t buffer[DP_REPEAT_BYTES] __attribute__((aligned(64))), padded[DP_REPEAT_BYTES] __attribute__((aligned(64)));
     unsigned dtype = red->insn->operand[0].dtype;
     uint32_t whole = red->dense && red->lanes.repeats ? red->lanes.repeats - (red->lanes.last != red->lanes.per_repeat) : 0;
-    uint64_t sum = whole ? sum_of_repeats(red->core->math, dtype, red->src, whole) : 0;
+    uint64_t sum = 0;
+    if (whole)
+        red->fns->running_sum(&sum, red->src, whole);
     for (uint32_t r = whole; r < red->lanes.repeats; r++) {
         uint64_t tree = 0;
         red->fns->tree_sum(&tree, padded_run(red, r, 0, buffer, padded), red->lanes.per_repeat);
         if (r == 0)
             sum = tree;
         else
-            accumulate(red->core->math, dtype, &sum, (const uint8_t *)&tree, 1);
+            red->core->math->binary[DP_MATH_ADD][dtype](&sum, &sum, &tree, 1);
     }
     if (!red->lanes.repeats)
         return;
@@ -381,7 +353,7 @@ void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *src, co
     dp_count_done(core);
     dp_ahead_step(core);
     if (op == DP_OP_REDUCE_SUM) {
-        value = sum_of_repeats(core->math, dtype, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
+        fns->running_sum(&value, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
         core->acc_value = value;
     } else {
         (op == DP_OP_REDUCE_MAX ? fns->max : fns->min)(&value, &index, src->addr, n);

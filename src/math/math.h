@@ -60,6 +60,8 @@ typedef struct dp_reduce_fns {
     void (*pair_sum)(void *dst, const void *a, size_t n_pairs);
     /* per-repeat tree of n_repeats whole repeats, one result each, contiguous */
     void (*repeat_sum)(void *dst, const void *a, size_t n_repeats);
+    /* these sums (at least one) added up in order, rounded to the element type after each; NULL for integers */
+    void (*running_sum)(void *out_value, const void *a, size_t n_repeats);
 } dp_reduce_fns;
 
 typedef struct dp_math {

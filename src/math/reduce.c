@@ -90,17 +90,35 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
         vf_store_f32(lane, 0, v);                                                                                      \
         return lane[0];                                                                                                \
     }                                                                                                                  \
+    /* sums of DP_LANES repeats from repeat r on */                                                                    \
+    DP_INLINE vf repeat_sums_##type(const void *a, size_t r) {                                                         \
+        vf u[DP_LANES];                                                                                                \
+        for (size_t k = 0; k < DP_LANES; k++)                                                                          \
+            u[k] = repeat_vector_##type(a, (r + k) * (lanes));                                                         \
+        DP_TREE(u, DP_LANES, sum, vf_round_##type)                                                                     \
+        return u[0];                                                                                                   \
+    }                                                                                                                  \
     static void repeat_sum_##type(void *dst, const void *a, size_t n_repeats) {                                        \
         size_t r = 0;                                                                                                  \
-        for (; r + DP_LANES <= n_repeats; r += DP_LANES) {                                                             \
-            vf u[DP_LANES];                                                                                            \
-            for (size_t k = 0; k < DP_LANES; k++)                                                                      \
-                u[k] = repeat_vector_##type(a, (r + k) * (lanes));                                                     \
-            DP_TREE(u, DP_LANES, sum, vf_round_##type)                                                                 \
-            vf_store_##type(dst, r, u[0]);                                                                             \
-        }                                                                                                              \
+        for (; r + DP_LANES <= n_repeats; r += DP_LANES)                                                               \
+            vf_store_##type(dst, r, repeat_sums_##type(a, r));                                                         \
         for (; r < n_repeats; r++)                                                                                     \
             put_##type(dst, r, repeat_total_##type(a, r * (lanes)));                                                   \
+    }                                                                                                                  \
+    static void running_sum_##type(void *out_value, const void *a, size_t n_repeats) {                                 \
+        float lane[DP_LANES], total = 0.0f;                                                                            \
+        for (size_t r = 0; r < n_repeats; r += DP_LANES) {                                                             \
+            size_t n = n_repeats - r < DP_LANES ? n_repeats - r : DP_LANES, first = r == 0;                            \
+            if (n == DP_LANES)                                                                                         \
+                vf_store_f32(lane, 0, repeat_sums_##type(a, r));                                                       \
+            for (size_t k = 0; k < n && n < DP_LANES; k++)                                                             \
+                lane[k] = repeat_total_##type(a, (r + k) * (lanes));                                                   \
+            if (first)                                                                                                 \
+                total = lane[0];                                                                                       \
+            for (size_t k = first; k < n; k++)                                                                         \
+                total = round_##type(total + lane[k]);                                                                 \
+        }                                                                                                              \
+        put_##type(out_value, 0, total);                                                                               \
     }
 
 /*
@@ -266,12 +284,16 @@ DP_INT_REDUCE(int64_t, uint64_t)
 
 #define DP_ENTER(dtype, type)                                                                                          \
     table->reduce[dtype] = (dp_reduce_fns){tree_sum_##type,  max_##type,       min_##type,      block_sum_##type,      \
-                                           block_max_##type, block_min_##type, pair_sum_##type, repeat_sum_##type};
+                                           block_max_##type, block_min_##type, pair_sum_##type, repeat_sum_##type,     \
+                                           NULL};
+#define DP_ENTER_FLOAT(dtype, type)                                                                                    \
+    DP_ENTER(dtype, type)                                                                                              \
+    table->reduce[dtype].running_sum = running_sum_##type;
 
 void DP_RUNG(dp_math_fill_reduce)(dp_math *table) {
-    DP_ENTER(DP_F32, f32)
-    DP_ENTER(DP_F16, f16)
-    DP_ENTER(DP_BF16, bf16)
+    DP_ENTER_FLOAT(DP_F32, f32)
+    DP_ENTER_FLOAT(DP_F16, f16)
+    DP_ENTER_FLOAT(DP_BF16, bf16)
     DP_ENTER(DP_I16, int16_t)
     DP_ENTER(DP_I32, int32_t)
     DP_ENTER(DP_I64, int64_t)

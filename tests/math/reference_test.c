@@ -371,6 +371,17 @@ static void float_sums(void **state) {
                     expect("group sum", (int)form, t, g, converted(t, tree(t, v, forms[form].lanes), DP_ROUND_RINT));
                 }
             }
+            long double total = 0;
+            for (size_t r = 0; r < n / repeat; r++) {
+                for (size_t i = 0; i < repeat; i++)
+                    v[i] = element_value(t, left, r * repeat + i);
+                long double sum = tree(t, v, repeat);
+                total = r ? rounded(total + sum, format_of(t), DP_ROUND_RINT) : sum;
+            }
+            if (n / repeat) {
+                m->reduce[t].running_sum(got, left, n / repeat);
+                expect("running_sum", (int)n, t, 0, converted(t, total, DP_ROUND_RINT));
+            }
         }
 }
 

@@ -276,6 +276,13 @@ static void reductions(void) {
             of_rung[k](got + GUARD, left, n_groups);
             compare_rooms("group", k, t, GUARD, n_groups);
         }
+        size_t repeats = n * dp_dtype_bits(t) / 8 / 256;
+        if (repeats && OFFERED("running_sum", 0, t, reduce[t].running_sum)) {
+            prepare(t, t, t);
+            g->running_sum(expected + GUARD, left, repeats);
+            r->running_sum(got + GUARD, left, repeats);
+            compare_rooms("running_sum", 0, t, GUARD, 1);
+        }
     }
 }
 
