@@ -83,9 +83,11 @@ static void destroy_all(void) {
     made_count = 0;
 }
 
-/* Memory of tensors. Some lie near the end of their buffer. */
-enum { BUFFERS = 8, GUARD = 64 };
+/* Memory of tensors: a buffer for each, as tensors that overlap in part may hold anything. Some lie near the end of
+ * theirs. */
+enum { BUFFERS = 64, GUARD = 64 };
 static uint8_t *buffers[BUFFERS];
+static unsigned buffers_used;
 static const void *dead_tensor;
 static aclrtStream stream;
 
@@ -104,18 +106,21 @@ static void begin(void) {
     aclDestroyTensor(t);
 }
 
-static void fill_buffers(unsigned how) {
+/* The next buffer, its first bytes filled with noise, small integers, small floats or zeros. */
+enum { FILLED_BYTES = 2048 };
+static uint8_t *next_buffer(void) {
+    uint8_t *buffer = buffers[buffers_used++ % BUFFERS];
+    unsigned how = byte();
     uint32_t state = how * 2654435761u + 1;
-    for (int b = 0; b < BUFFERS; b++) {
-        for (int i = 0; i < BUFFER_BYTES; i += 4) {
-            state = state * 1664525u + 1013904223u;
-            float small = (float)(state >> 24) / 64 - 2;
-            uint32_t word = how % 4 == 0 ? state : how % 4 == 1 ? state >> 30 : how % 4 == 2 ? 0 : 0;
-            if (how % 4 == 2)
-                memcpy(&word, &small, 4);
-            memcpy(buffers[b] + i, &word, 4);
-        }
+    for (int i = 0; i < FILLED_BYTES; i += 4) {
+        state = state * 1664525u + 1013904223u;
+        float small = (float)(state >> 24) / 64 - 2;
+        uint32_t word = how % 4 == 0 ? state : how % 4 == 1 ? state >> 30 : 0;
+        if (how % 4 == 2)
+            memcpy(&word, &small, 4);
+        memcpy(buffer + i, &word, 4);
     }
+    return buffer;
 }
 
 static const aclDataType types[] = {ACL_FLOAT,  ACL_FLOAT16,   ACL_BF16,       ACL_INT32, ACL_INT64,  ACL_BOOL,
@@ -195,7 +200,7 @@ static aclTensor *new_tensor(void) {
     aclFormat format = below(8) ? ACL_FORMAT_ND : formats[below(sizeof formats / sizeof formats[0])];
     int64_t offset = below(8) ? 0 : below(4) ? (int64_t)below(9) : wide();
     static char on_host[64];
-    uint8_t *data = buffers[below(BUFFERS)] + GUARD;
+    uint8_t *data = next_buffer() + GUARD;
     switch (below(32)) {
     case 0:
         data += 1;
@@ -355,8 +360,7 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "i32", "i64", "bo
 
 static aclTensor *contiguous(const int64_t *dims, int rank, aclDataType type) {
     int64_t storage = BUFFER_BYTES;
-    return aclCreateTensor(dims, (uint64_t)rank, type, NULL, 0, ACL_FORMAT_ND, &storage, 1,
-                           buffers[below(BUFFERS)] + GUARD);
+    return aclCreateTensor(dims, (uint64_t)rank, type, NULL, 0, ACL_FORMAT_ND, &storage, 1, next_buffer() + GUARD);
 }
 
 /* The tensor's shape and type as they are; those of `usual` when there is none. */
@@ -547,7 +551,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input = data;
     left = size;
     const caller *op = choose_operator();
-    fill_buffers(below(256));
+    buffers_used = 0;
     choose_usual();
     choose_arguments(op, values);
     uint64_t workspace_bytes = 0;

@@ -23,6 +23,7 @@ typedef struct state {
 
 /* x * sigmoid(scale * x) = silu(scale * x) / scale */
 static void swish(float *y, size_t n, float scale) {
+    static const double no_params[4] = {0}; /* rows read them whether they need them or not */
     const dp_elementwise_fn silu = dp_elementwise_current()->run[DP_ELEMENTWISE_silu][DP_COMPUTE_F32];
     const dp_line_table *t = dp_line_current();
     if (scale == 0) {
@@ -33,7 +34,7 @@ static void swish(float *y, size_t n, float scale) {
         count = n - at < DP_TILE ? n - at : DP_TILE;
         if (scale != 1)
             t->scale(y + at, y + at, count, scale);
-        silu(y + at, y + at, NULL, NULL, NULL, count);
+        silu(y + at, y + at, y + at, y + at, no_params, count);
         if (scale != 1)
             t->scale(y + at, y + at, count, 1 / scale);
     }
