@@ -72,7 +72,9 @@ static dp_status strided_slice(const dp_operator_call *call, dp_plan **out_plan)
     if (ellipses > 1 || about > self->rank)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %d ellipses and is about %lld dimensions, but %s has %d",
                        call->in[1].name, ellipses, (long long)about, in->name, self->rank);
-    dp_status status = dp_element_expect(out, DP_EL_BIT(self->element));
+    dp_status status = dp_element_expect(in, call->op->elements);
+    if (status == DP_OK)
+        status = dp_element_expect(out, DP_EL_BIT(self->element));
     for (int64_t i = 0; i < n && status == DP_OK; i++) {
         if (has_bit(call, 6, i))
             for (int64_t left = self->rank - about; left > 0; left--, w.dim++)

@@ -239,6 +239,8 @@ static dp_status make_plan(const dp_operator_call *call, dp_resize *head, lists 
     dp_resize *r = dp_plan_state(plan);
     memcpy(r, head, sizeof *head);
     for (int d = 0; d < DP_SPACE; d++) {
+        if (!tables[d].n) /* an empty axis has no tables */
+            continue;
         memcpy(&r->numbers[r->axis[d].first_at], tables[d].first, (size_t)tables[d].n * sizeof(int32_t));
         memcpy(&r->numbers[r->axis[d].weights_at], tables[d].weights,
                (size_t)(tables[d].n * tables[d].taps) * sizeof(float));
