@@ -1,12 +1,13 @@
 /*
  * gradient.c - gradients of norms of lines, computed in float with sums in double. With v the normalised line, n its
  * length and h = g * gamma:
- *   dv = rstd (h - mean(h) - (v - mean) rstd^2 mean(h (v - mean))); without the first mean, and with mean 0, of RMS
- * norm dgamma = sum over lines of g (v - mean) rstd, dbeta = sum over lines of g layer_gradient(g, x, normalizedShape,
- * mean, rstd, gamma, beta, mask) -> dx, dgamma, dbeta add_layer_gradient(g, x1, x2, rstd, mean, gamma, dsum) -> dx,
- * dgamma, dbeta       v = x1 + x2; dx = dv + dsum deep_gradient(g, x, gx, gamma, mean, rstd, alpha) -> dx, dgx, dbeta,
- * dgamma       v = alpha x + gx; dx = alpha dv rms_gradient(g, x, rstd, gamma) -> dx, dgamma Sums over lines are made
- * in parts of fixed size and then added up, so that they do not depend on the threads.
+ *   dv = rstd (h - mean(h) - (v - mean) rstd^2 mean(h (v - mean))); of RMS norm without mean(h), and with mean 0
+ *   dgamma = sum over lines of g (v - mean) rstd, dbeta = sum over lines of g
+ *   layer_gradient(g, x, normalizedShape, mean, rstd, gamma, beta, mask) -> dx, dgamma, dbeta
+ *   add_layer_gradient(g, x1, x2, rstd, mean, gamma, dsum) -> dx, dgamma, dbeta    v = x1 + x2, dx = dv + dsum
+ *   deep_gradient(g, x, gx, gamma, mean, rstd, alpha) -> dx, dgx, dbeta, dgamma    v = alpha x + gx, dx = alpha dv
+ *   rms_gradient(g, x, rstd, gamma) -> dx, dgamma
+ * Sums over lines are made in parts of fixed size and then added up, so that they do not depend on the threads.
  */
 #include <string.h>
 
