@@ -295,6 +295,7 @@ static dp_status plan_work(dp_conv *c, dp_workspace *workspace) {
     int64_t floats = c->y.size[2] + c->x.size[2], rows = 0;
     if (c->way == DP_CONV_DEPTHWISE) {
         plan_depthwise(c);
+        floats += (c->dw_rows - 1) * c->y.size[2];
         if (__builtin_mul_overflow(c->dw_slots * c->axis[0].kernel, c->dw_row_floats, &rows) ||
             __builtin_add_overflow(floats, rows, &floats) || floats > (int64_t)1 << 48) {
             workspace->failed = true;

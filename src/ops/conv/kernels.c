@@ -161,32 +161,47 @@ static void fill(const void *context, size_t column, size_t columns, size_t k_fi
     }
 }
 
-static void taps(float *y, const float *const *rows, const float *weights, size_t n_taps, size_t n) {
-    enum { BLOCK = 4 };
-    size_t i = 0;
-    for (; i + BLOCK * DP_LANES <= n; i += BLOCK * DP_LANES) {
-        vf sum[BLOCK];
-        for (size_t b = 0; b < BLOCK; b++)
-            sum[b] = vf_load_f32(y, i + b * DP_LANES);
-        for (size_t t = 0; t < n_taps; t++) {
-            vf weight = vf_set(weights[t]);
-            for (size_t b = 0; b < BLOCK; b++)
-                sum[b] = vf_fma(weight, vf_load_f32(rows[t], i + b * DP_LANES), sum[b]);
-        }
-        for (size_t b = 0; b < BLOCK; b++)
-            vf_store_f32(y, i + b * DP_LANES, sum[b]);
+/* One row of up to BLOCK vectors, the last of `rest` lanes. */
+enum { BLOCK = 4 };
+DP_INLINE void tap_block(float *y, const float *x, const int64_t *offsets, const float *weights, size_t n_taps,
+                         size_t vectors, size_t rest, const float *start) {
+    const size_t whole = rest == DP_LANES ? vectors : vectors - 1;
+    vf sum[BLOCK];
+    for (size_t b = 0; b < vectors; b++)
+        sum[b] = start       ? vf_set(*start)
+                 : b < whole ? vf_load_f32(y, b * DP_LANES)
+                             : vf_load_f32_n(y, b * DP_LANES, rest);
+    for (size_t t = 0; t < n_taps; t++) {
+        const vf weight = vf_set(weights[t]);
+        const float *from = x + offsets[t];
+        for (size_t b = 0; b < vectors; b++)
+            sum[b] = vf_fma(
+                weight, b < whole ? vf_load_f32(from, b * DP_LANES) : vf_load_f32_n(from, b * DP_LANES, rest), sum[b]);
     }
-    for (; i < n; i += DP_LANES) {
-        size_t rest = n - i < DP_LANES ? n - i : DP_LANES;
-        vf sum = rest == DP_LANES ? vf_load_f32(y, i) : vf_load_f32_n(y, i, rest);
-        for (size_t t = 0; t < n_taps; t++)
-            sum = vf_fma(vf_set(weights[t]),
-                         rest == DP_LANES ? vf_load_f32(rows[t], i) : vf_load_f32_n(rows[t], i, rest), sum);
-        if (rest == DP_LANES)
-            vf_store_f32(y, i, sum);
+    for (size_t b = 0; b < vectors; b++)
+        if (b < whole)
+            vf_store_f32(y, b * DP_LANES, sum[b]);
         else
-            vf_store_f32_n(y, i, rest, sum);
-    }
+            vf_store_f32_n(y, b * DP_LANES, rest, sum[b]);
+}
+
+static void taps(float *y, int64_t y_step, const float *x, int64_t x_step, const int64_t *offsets, const float *weights,
+                 size_t n_taps, size_t rows, size_t n, const float *start) {
+    for (size_t r = 0; r < rows; r++, y += y_step, x += x_step)
+        for (size_t i = 0; i < n; i += BLOCK * DP_LANES) {
+            const size_t left = n - i < BLOCK * DP_LANES ? n - i : BLOCK * DP_LANES;
+            const size_t vectors = (left + DP_LANES - 1) / DP_LANES, rest = left - (vectors - 1) * DP_LANES;
+            if (rest == DP_LANES && vectors == BLOCK)
+                tap_block(y + i, x + i, offsets, weights, n_taps, BLOCK, DP_LANES, start);
+            else if (vectors == 1)
+                tap_block(y + i, x + i, offsets, weights, n_taps, 1, rest, start);
+            else if (vectors == 2)
+                tap_block(y + i, x + i, offsets, weights, n_taps, 2, rest, start);
+            else if (vectors == 3)
+                tap_block(y + i, x + i, offsets, weights, n_taps, 3, rest, start);
+            else
+                tap_block(y + i, x + i, offsets, weights, n_taps, BLOCK, rest, start);
+        }
 }
 
 static void add(float *y, const float *x, size_t n, size_t step) {

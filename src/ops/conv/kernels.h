@@ -20,8 +20,12 @@ typedef struct dp_conv_windows {
 typedef struct dp_conv_table {
     /* Matrix of windows: row (channel, kz, ky, kx), column (oz, oy, ox). The context is a dp_conv_windows. */
     dp_gemm_fill_fn fill;
-    /* y[i] += weight[0] * row[0][i] + weight[1] * row[1][i] + ... */
-    void (*taps)(float *y, const float *const *rows, const float *weights, size_t n_taps, size_t n);
+    /*
+     * For every row r < rows and i < n: y[r * y_step + i] = start (what it was, where start is NULL)
+     * + sum over taps t of weights[t] * x[r * x_step + offsets[t] + i].
+     */
+    void (*taps)(float *y, int64_t y_step, const float *x, int64_t x_step, const int64_t *offsets, const float *weights,
+                 size_t n_taps, size_t rows, size_t n, const float *start);
     /* y[i * step] += x[i] */
     void (*add)(float *y, const float *x, size_t n, size_t step);
 } dp_conv_table;

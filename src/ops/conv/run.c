@@ -213,49 +213,44 @@ static void load_rows(job *j, const depthwise_tile *t) {
     const dp_conv *c = j->conv;
     for (int64_t kz = 0; kz < c->axis[0].kernel; kz++) {
         int64_t z = t->z * c->axis[0].stride + kz * c->axis[0].dilation - c->axis[0].pad, done = -1;
-        for (int64_t oy = t->first; oy < t->last && z >= 0 && z < c->axis[0].size; oy++)
+        for (int64_t oy = t->first; oy < t->last; oy++)
             for (int64_t ky = 0; ky < c->axis[1].kernel; ky++) {
                 int64_t y = oy * c->axis[1].stride + ky * c->axis[1].dilation - c->axis[1].pad;
                 int64_t slot = slot_of(c, t, kz, oy, ky);
-                if (slot <= done || y < 0 || y >= c->axis[1].size)
+                if (slot <= done)
                     continue;
-                pad_row(j, t, z, y, t->rows + slot * c->dw_row_floats);
+                float *to = t->rows + slot * c->dw_row_floats;
+                if (z < 0 || z >= c->axis[0].size || y < 0 || y >= c->axis[1].size)
+                    memset(to, 0, (size_t)c->dw_row_floats * sizeof *to);
+                else
+                    pad_row(j, t, z, y, to);
                 done = slot;
             }
     }
 }
 
-/* One row of the result; all taps are valid everywhere, but for whole rows. */
-static void depthwise_row(const dp_conv *c, const depthwise_tile *t, int64_t oy, float *row) {
+/* All rows of the tile; every tap is valid everywhere. Rows of the result are y_step apart. */
+static void depthwise_rows(const dp_conv *c, const depthwise_tile *t, const float *bias, float *y, int64_t y_step) {
     enum { TAPS = 64 };
     const dp_axis *axis = c->axis;
-    const dp_conv_table *table = dp_conv_current();
     const int64_t length = c->dw_row_floats / axis[2].stride;
-    const float *rows[TAPS], *weight = t->weights;
-    float weights[TAPS];
-    size_t n = 0;
-    for (int64_t kz = 0; kz < axis[0].kernel; kz++) {
-        int64_t z = t->z * axis[0].stride + kz * axis[0].dilation - axis[0].pad;
-        for (int64_t ky = 0; ky < axis[1].kernel; ky++, weight += axis[2].kernel) {
-            int64_t y = oy * axis[1].stride + ky * axis[1].dilation - axis[1].pad;
-            if (z < 0 || z >= axis[0].size || y < 0 || y >= axis[1].size)
-                continue;
-            const float *from = t->rows + slot_of(c, t, kz, oy, ky) * c->dw_row_floats;
-            for (int64_t kx = 0; kx < axis[2].kernel; kx++) {
-                int64_t offset = kx * axis[2].dilation;
-                rows[n] = from + offset % axis[2].stride * length + offset / axis[2].stride;
-                weights[n] = weight[kx];
-                if (++n == TAPS) {
-                    table->taps(row, rows, weights, n, (size_t)axis[2].windows);
-                    n = 0;
-                }
-            }
+    const int64_t x_step = (axis[1].dilation == 1 ? axis[1].stride : axis[1].kernel) * c->dw_row_floats;
+    int64_t offsets[TAPS];
+    for (int64_t first = 0; first < c->taps; first += TAPS) {
+        const int64_t count = c->taps - first < TAPS ? c->taps - first : TAPS;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t tap = first + i, kx = tap % axis[2].kernel * axis[2].dilation;
+            const int64_t ky = tap / axis[2].kernel % axis[1].kernel, kz = tap / axis[2].kernel / axis[1].kernel;
+            offsets[i] =
+                slot_of(c, t, kz, t->first, ky) * c->dw_row_floats + kx % axis[2].stride * length + kx / axis[2].stride;
         }
+        dp_conv_current()->taps(y, y_step, t->rows, x_step, offsets, t->weights + first, (size_t)count,
+                                (size_t)(t->last - t->first), (size_t)axis[2].windows, first ? NULL : bias);
     }
-    table->taps(row, rows, weights, n, (size_t)axis[2].windows);
 }
 
 static void run_depthwise_tile(void *context, size_t tile, void *scratch) {
+    static const float zero;
     job *j = context;
     const dp_conv *c = j->conv;
     const dp_image *y = &c->y;
@@ -267,20 +262,19 @@ static void run_depthwise_tile(void *context, size_t tile, void *scratch) {
                         .loaded = scratch};
     t.last = t.first + c->dw_rows < y->size[1] ? t.first + c->dw_rows : y->size[1];
     t.out = t.loaded + c->x.size[2];
-    t.rows = t.out + y->size[2];
+    t.rows = t.out + c->dw_rows * y->size[2];
     t.weights = weights_at(j, t.output, 0);
-    const float *bias = bias_of(j, t.output);
+    const float *bias = c->bias_slot >= 0 ? bias_of(j, t.output) : &zero;
     load_rows(j, &t);
-    bool direct = y->element == DP_F32 && (y->stride[2] == 1 || y->size[2] == 1);
-    for (int64_t oy = t.first; oy < t.last; oy++) {
-        char *data = dp_image_at(j->plan, y, t.n, t.output, t.z, oy);
-        float *row = direct ? (float *)data : t.out;
-        for (int64_t i = 0; i < y->size[2]; i++)
-            row[i] = bias ? *bias : 0;
-        depthwise_row(c, &t, oy, row);
-        if (!direct)
-            dp_image_store(y->element, data, y->stride[2], y->size[2], row);
+    if (y->element == DP_F32 && (y->stride[2] == 1 || y->size[2] == 1)) {
+        float *to = (float *)dp_image_at(j->plan, y, t.n, t.output, t.z, t.first);
+        depthwise_rows(c, &t, bias, to, y->stride[1]);
+        return;
     }
+    depthwise_rows(c, &t, bias, t.out, y->size[2]);
+    for (int64_t oy = t.first; oy < t.last; oy++)
+        dp_image_store(y->element, dp_image_at(j->plan, y, t.n, t.output, t.z, oy), y->stride[2], y->size[2],
+                       t.out + (oy - t.first) * y->size[2]);
 }
 
 static dp_status run_depthwise(job *j) {

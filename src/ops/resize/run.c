@@ -34,6 +34,7 @@ static const float *mixed_row(const job *j, int64_t n, int64_t c, int64_t z, int
     if (r->axis[0].copies && r->axis[1].copies)
         return dp_image_load(r->x.element, dp_image_at(j->plan, &r->x, n, c, first_z, first_y), r->x.stride[2], width,
                              loaded);
+    const int64_t here = 0;
     memset(sum, 0, (size_t)width * sizeof *sum);
     for (int64_t kz = 0; kz < r->axis[0].taps; kz++)
         for (int64_t ky = 0; ky < r->axis[1].taps; ky++) {
@@ -43,7 +44,7 @@ static const float *mixed_row(const job *j, int64_t n, int64_t c, int64_t z, int
             const float *row =
                 dp_image_load(r->x.element, dp_image_at(j->plan, &r->x, n, c, first_z + kz, first_y + ky),
                               r->x.stride[2], width, loaded);
-            dp_conv_current()->taps(sum, &row, &weight, 1, (size_t)width);
+            dp_conv_current()->taps(sum, 0, row, 0, &here, &weight, 1, 1, (size_t)width, NULL);
         }
     return sum;
 }
