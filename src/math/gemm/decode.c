@@ -597,6 +597,64 @@ static void decode_axpy_quant(const dp_gemm_plan *plan, size_t j, size_t columns
     }
 }
 
+/* ---- bytes by bytes: summed in float as long as that is exact, then in int32 ---- */
+
+enum { EXACT_RUN = 512 }; /* 512 * 255 * 128 < 2^24 */
+
+static void dot_run(const dp_gemm_plan *plan, size_t j, size_t columns, size_t k, size_t n, const float *rows,
+                    float *part) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t stride = dp_gemm_decode_stride(p->k);
+    float scale[4][SCALES_ROOM];
+    for (size_t t = 0; t < 4; t++)
+        scale[t][0] = 1;
+    for (size_t c = 0; c < column_groups(columns); c++) {
+        const column_group set = column_group_at(columns, c);
+        quant_run run = {.x_stride = stride, .n = n, .group_size = EXACT_RUN, .scale = scale, .apart = set.apart};
+        for (size_t t = 0; t < set.wide; t++)
+            run.b[t] = (const uint8_t *)b_at(&p->b, k, j + set.first + t * set.apart);
+        for (size_t r = 0, at_once; r < p->m; r += at_once) {
+            at_once = rows_at_once(p->m - r);
+            run.x = rows + r * stride + k;
+            dot_bytes_table[at_once - 1][set.wide == 4](&run, part + r * STRIDE + set.first);
+        }
+    }
+}
+
+static void axpy_run(const dp_gemm_plan *plan, size_t j, size_t columns, size_t k, size_t n, const float *rows,
+                     float *part) {
+    const dp_gemm_problem *p = &plan->problem;
+    for (size_t end = k + n, count; k < end; k += count) {
+        count = end - k >= 4 ? 4 : 1;
+        axpy_all(DP_I8, p->m, count,
+                 (axpy_rows){.x = rows + k,
+                             .x_stride = dp_gemm_decode_stride(p->k),
+                             .x_apart = 1,
+                             .b = b_at(&p->b, k, j),
+                             .b_apart = p->b.row_stride,
+                             .ahead = (ptrdiff_t)count * p->b.row_stride,
+                             .n = columns},
+                 part);
+    }
+}
+
+static void decode_bytes(const dp_gemm_plan *plan, size_t j, size_t columns, const float *rows, float *sums) {
+    const dp_gemm_problem *p = &plan->problem;
+    float part[DP_GEMM_DECODE_ROWS * STRIDE];
+    uint32_t *total = (uint32_t *)sums;
+    for (size_t r = 0; r < p->m; r++)
+        memset(total + r * STRIDE, 0, columns * sizeof *total);
+    for (size_t k = 0; k < p->k; k += EXACT_RUN) {
+        const size_t n = p->k - k < EXACT_RUN ? p->k - k : EXACT_RUN;
+        for (size_t r = 0; r < p->m; r++)
+            memset(part + r * STRIDE, 0, columns * sizeof *part);
+        (plan->decode == DP_GEMM_DECODE_DOT ? dot_run : axpy_run)(plan, j, columns, k, n, rows, part);
+        for (size_t r = 0; r < p->m; r++)
+            for (size_t c = 0; c < columns; c++)
+                total[r * STRIDE + c] += (uint32_t)(int32_t)part[r * STRIDE + c];
+    }
+}
+
 /* ---- packed panels ---- */
 
 enum { PANEL_VECTORS = DP_LANES > 1 ? 2 : 8 };
@@ -676,6 +734,8 @@ void DP_RUNG(dp_gemm_decode)(const dp_gemm_plan *plan, size_t j, size_t columns,
     dp_dtype t = plan->problem.b.dtype;
     if (plan->decode == DP_GEMM_DECODE_PANEL)
         decode_panel(plan, j, columns, rows, sums);
+    else if (t == DP_I8 && !plan->problem.quant.scale)
+        decode_bytes(plan, j, columns, rows, sums);
     else if (plan->decode == DP_GEMM_DECODE_DOT)
         (t == DP_I4 || t == DP_I8 ? decode_dot_quant : decode_dot)(plan, j, columns, rows, sums);
     else

@@ -169,7 +169,10 @@ static size_t packed_row_units(size_t units) {
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
     if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill)
         return DP_GEMM_DECODE_NO;
-    if (kind != DP_GEMM_F32 && (kind != DP_GEMM_BF16 || p->b.packed)) /* pairs are packed for the micro-kernel only */
+    const bool bytes = kind != DP_GEMM_F32 && kind != DP_GEMM_BF16;
+    if (kind != DP_GEMM_F32 && p->b.packed) /* pairs and quads are packed for the micro-kernel only */
+        return DP_GEMM_DECODE_NO;
+    if (bytes && (p->m > BANDWIDTH_ROWS || p->a.packed))
         return DP_GEMM_DECODE_NO;
     if (!p->quant.scale && p->b.dtype == DP_F32 && p->m > BANDWIDTH_ROWS && p->b.row_stride != 1)
         return DP_GEMM_DECODE_NO; /* the micro-kernel reads B as it lies, once */
