@@ -322,6 +322,31 @@ static void unscaling(void **state) {
         }
 }
 
+static void scales(void **state) {
+    (void)state;
+    static const struct {
+        double scale, tracker, found, new_scale, new_tracker;
+    } cases[] = {
+        {64, 3, 0, 64, 4}, {64, 3, 1, 32, 0}, {64, 9, 0, 128, 0}, {0x1p127, 9, 0, 0x1p127, 0}, {64, 9, 2, 32, 0}};
+    int64_t one = 1;
+    tensor scale = make_tensor(ACL_FLOAT, 1, &one, CONTIGUOUS), tracker = make_tensor(ACL_INT32, 1, &one, CONTIGUOUS),
+           found = make_tensor(ACL_FLOAT, 1, &one, CONTIGUOUS);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        set_element(&scale, 0, cases[c].scale);
+        set_element(&tracker, 0, cases[c].tracker);
+        set_element(&found, 0, cases[c].found);
+        must("AmpUpdateScale",
+             (caller_value[]){T(scale), T(tracker), T(found), R(2.0), R(0.5), I(10), T(scale), T(tracker)});
+        assert_true(get_element(&scale, 0) == cases[c].new_scale && get_element(&tracker, 0) == cases[c].new_tracker);
+    }
+    refused("AmpUpdateScale",
+            (caller_value[]){T(scale), T(scale), T(found), R(2.0), R(0.5), I(10), T(scale), T(tracker)},
+            "growth_tracker has elements of type f32");
+    free_tensor(&scale);
+    free_tensor(&tracker);
+    free_tensor(&found);
+}
+
 /* Lists of different lengths, tensors of different shapes, new addresses of a repeatable executor. */
 static void lists_as_arguments(void **state) {
     (void)state;
@@ -377,6 +402,7 @@ int main(void) {
         cmocka_unit_test(norms),
         cmocka_unit_test(unscaling),
         cmocka_unit_test(lists_as_arguments),
+        cmocka_unit_test(scales),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
