@@ -234,7 +234,7 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     int *views[] = {&s.y, &s.y2, &s.x, &s.x2, &s.bias, &s.gamma, &s.beta, &s.mean, &s.rstd, &s.sum};
     for (int i = 0; i < 10; i++)
         *views[i] = -1;
-    roles r = {NULL};
+    roles r = {.x = NULL};
     double alpha = 1;
     dp_status status = dp_norm_check_types(call);
     if (status != DP_OK)

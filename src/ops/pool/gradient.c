@@ -106,7 +106,7 @@ static dp_status run(dp_plan *plan) {
 
 static dp_status make_plan(const dp_operator_call *call, const dp_pool *head, size_t reaches, dp_plan **out_plan) {
     int64_t floats;
-    if (reaches > (size_t)1 << 28 || __builtin_add_overflow(plane_size(&head->y), head->x.size[2] + 16, &floats) ||
+    if (reaches > (size_t)1 << 25 || __builtin_add_overflow(plane_size(&head->y), head->x.size[2] + 16, &floats) ||
         floats > (int64_t)1 << 40)
         return dp_fail(DP_ERR_ARGUMENT, "%s has more elements per channel than can be planned", call->out[0].name);
     dp_plan *plan = dp_plan_new(call, run, sizeof *head + reaches * sizeof(dp_pool_reach));

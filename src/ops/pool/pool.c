@@ -57,7 +57,7 @@ static dp_status make_plan(const dp_operator_call *call, const dp_pool *head, co
     const detail *d = call->op->function->detail;
     const dp_image *y = &head->y;
     size_t n = (size_t)(y->size[0] + y->size[1] + y->size[2]), bytes;
-    if (__builtin_mul_overflow(n, sizeof(dp_pool_reach), &bytes) || bytes > (size_t)1 << 32)
+    if (__builtin_mul_overflow(n, sizeof(dp_pool_reach), &bytes) || bytes > (size_t)1 << 30)
         return dp_fail(DP_ERR_ARGUMENT, "%s has more positions along its dimensions of space than can be planned: %zu",
                        call->out[0].name, n);
     dp_plan *plan = dp_plan_new(call, dp_pool_run, sizeof(dp_pool) + bytes);

@@ -148,7 +148,7 @@ typedef struct lists {
 
 static bool lists_new(lists *l, int64_t n, int64_t taps) {
     int64_t count = 0;
-    bool too_many = __builtin_mul_overflow(n, taps, &count) || count > (int64_t)1 << 31;
+    bool too_many = __builtin_mul_overflow(n, taps, &count) || count > (int64_t)1 << 28;
     *l = (lists){.n = n, .taps = taps};
     l->first = too_many ? NULL : dp_alloc(DP_MEM_RUNTIME, (size_t)n * sizeof *l->first);
     l->weights = too_many ? NULL : dp_alloc(DP_MEM_RUNTIME, (size_t)count * sizeof *l->weights);
