@@ -38,8 +38,12 @@ static int launch(const dp_kernel_info *info, dp_kernel_entry entry, uint32_t bl
     return dp_launch_kernel(info, blocks, stream, entry, NULL, 0);
 }
 
-static void limit_ms(uint64_t ms) {
+/* After a first kernel, which makes threads and cores: on a busy machine that takes its time. */
+static void limit_ms(uint64_t ms, aclrtStream stream) {
     uint64_t actual = 0;
+    CHECK_OK(launch(&no_info, no_kernel, 48, stream));
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    blocks_run = 0;
     CHECK_OK(aclrtSetOpExecuteTimeOutV2(ms * 1000, &actual));
     CHECK(actual == ms * 1000);
 }
@@ -55,13 +59,12 @@ TEST(a_kernel_is_stopped_at_an_instruction) {
     CHECK_OK(aclrtSetDevice(0));
     CHECK_OK(aclrtCreateStream(&stream));
     CHECK_OK(aclrtCreateStream(&other));
-    limit_ms(50);
-    CHECK_OK(launch(&no_info, no_kernel, 8, stream));
-    CHECK_OK(aclrtSynchronizeStream(stream));
+    limit_ms(400, stream);
     double begin = seconds();
     CHECK_OK(launch(&polling, polling_kernel, 40, stream));
-    CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeStream(stream), "polls", "poll.asc:17", "50 ms");
-    CHECK(seconds() - begin > 0.04);
+    CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeStream(stream), "polls", "poll.asc:17", "400 ms");
+    CHECK(seconds() - begin > 0.39);
+    CHECK_OK(aclrtSetOpExecuteTimeOut(0));
     /* the stream carries the error, the others do not */
     CHECK_OK(launch(&no_info, no_kernel, 8, other));
     CHECK_OK(aclrtSynchronizeStream(other));
@@ -69,7 +72,7 @@ TEST(a_kernel_is_stopped_at_an_instruction) {
     CHECK_OK(aclrtStreamAbort(stream));
     CHECK_OK(launch(&no_info, no_kernel, 8, stream));
     CHECK_OK(aclrtSynchronizeStream(stream));
-    CHECK(blocks_run == 24);
+    CHECK(blocks_run == 16);
 }
 
 TEST(a_kernel_that_cannot_be_stopped_loses_the_device) {
@@ -79,7 +82,7 @@ TEST(a_kernel_that_cannot_be_stopped_loses_the_device) {
     CHECK_OK(aclrtCreateStream(&stream));
     CHECK_OK(aclrtCreateStream(&other));
     CHECK_OK(aclrtCreateEvent(&event));
-    limit_ms(20);
+    limit_ms(400, stream);
     CHECK_OK(launch(&computing, computing_kernel, 3, stream));
     CHECK_OK(aclrtRecordEvent(event, stream));
     CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtSynchronizeStream(stream), "main.asc:9", "computes",
@@ -90,6 +93,7 @@ TEST(a_kernel_that_cannot_be_stopped_loses_the_device) {
     CHECK_FAILS(ACL_ERROR_RT_AICORE_TIMEOUT, aclrtStreamAbort(stream), "computes");
     /* it ends after all */
     go_on = 1;
+    CHECK_OK(aclrtSetOpExecuteTimeOut(0));
     for (int i = 0; i < 1000 && launch(&no_info, no_kernel, 1, other) != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     CHECK_OK(aclrtSynchronizeStream(other));
@@ -102,7 +106,7 @@ TEST(a_kernel_that_cannot_be_stopped_loses_the_device) {
 TEST(the_program_ends_although_the_kernel_does_not) {
     CHECK_OK(aclInit(NULL));
     CHECK_OK(aclrtSetDevice(0));
-    limit_ms(20);
+    limit_ms(400, NULL);
     CHECK_OK(launch(&computing, computing_kernel, 1, NULL));
     CHECK(aclrtSynchronizeStream(NULL) == ACL_ERROR_RT_AICORE_TIMEOUT);
     CHECK(aclrtResetDevice(0) == ACL_ERROR_RT_AICORE_TIMEOUT);
@@ -112,7 +116,7 @@ TEST(the_program_ends_although_the_kernel_does_not) {
 
 static void sleep_long(void *unused) {
     (void)unused;
-    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = 4}, NULL);
 }
 
 TEST(a_wait_for_an_event_has_a_limit_of_its_own) {
@@ -128,7 +132,7 @@ TEST(a_wait_for_an_event_has_a_limit_of_its_own) {
     CHECK_OK(aclrtRecordEvent(event, slow));
     CHECK_OK(aclrtStreamWaitEvent(stream, event));
     CHECK_FAILS(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, aclrtSynchronizeStream(stream), "1 s", "aclrtSetOpWaitTimeout");
-    CHECK(seconds() - begin > 0.9 && seconds() - begin < 1.9);
+    CHECK(seconds() - begin > 0.9 && seconds() - begin < 3.9);
     CHECK_OK(aclrtSynchronizeStream(slow));
     CHECK_OK(aclrtStreamAbort(stream));
     CHECK_OK(aclrtStreamWaitEvent(stream, event));
