@@ -144,7 +144,9 @@ static dp_status new_plan(const dp_operator_call *call, int operands, uint32_t o
 static dp_status make(const dp_operator_call *call, bool polar_form, dp_plan **out_plan) {
     int element = call->in[0].as.tensor->element;
     state *s;
-    dp_status status = dp_element_expect(&call->in[1], DP_EL_BIT(element));
+    dp_status status = dp_element_expect(&call->in[0], call->op->elements);
+    if (status == DP_OK)
+        status = dp_element_expect(&call->in[1], DP_EL_BIT(element));
     if (status == DP_OK)
         status = new_plan(call, 2, element == DP_F64 ? DP_EL_BIT(DP_EL_C128) : DP_EL_BIT(DP_EL_C64), out_plan, &s);
     if (status == DP_OK)

@@ -292,7 +292,9 @@ static dp_status bag(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *indices = &call->in[1], *offsets = &call->in[2], *mode_arg = &call->in[3], *samples = &call->in[4];
     int64_t mode = dp_arg_integer(mode_arg, 0);
     bool has_last = dp_arg_integer(&call->in[5], 0) != 0;
-    dp_status status = expect_rank(indices, 1);
+    dp_status status = dp_element_expect(&call->in[0], call->op->elements);
+    if (status == DP_OK)
+        status = expect_rank(indices, 1);
     if (status == DP_OK)
         status = expect_rank(offsets, 1);
     if (status == DP_OK)
