@@ -71,7 +71,8 @@ DP_INLINE vf vf_load_bf16_n(const void *p, size_t i, size_t n) {
     return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_8x16_n(p, i, n)), 16);
 }
 DP_INLINE vi bf16_of(vf v) {
-    vi x = vi_bits(v), rounded = x + 0x7fff + ((x >> 16) & 1);
+    vi x = vi_bits(v), odd = (x >> 16) & 1;
+    vi rounded = (vi)_mm256_add_epi32((__m256i)x, (__m256i)(odd + 0x7fff)); /* wraps for NaN */
     __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
     return (vi)_mm256_srli_epi32((__m256i)_mm256_blendv_ps((vf)rounded, (vf)(x | 0x400000), nan), 16);
 }

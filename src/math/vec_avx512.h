@@ -17,9 +17,10 @@ DP_INLINE vi vi_bits(vf x) { return (vi)x; }
 DP_INLINE __mmask16 lanes_below(size_t n) { return (__mmask16)((1u << n) - 1u); }
 
 DP_INLINE vi bf16_of(vf v) {
-    vi x = vi_bits(v), rounded = x + 0x7fff + ((x >> 16) & 1);
+    vi x = vi_bits(v), odd = (x >> 16) & 1;
+    __m512i rounded = _mm512_add_epi32((__m512i)x, (__m512i)(odd + 0x7fff)); /* wraps for NaN */
     __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    return (vi)_mm512_srli_epi32(_mm512_mask_mov_epi32((__m512i)rounded, nan, (__m512i)(x | 0x400000)), 16);
+    return (vi)_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, (__m512i)(x | 0x400000)), 16);
 }
 
 DP_INLINE vf vf_load_f32(const void *p, size_t i) { return _mm512_loadu_ps((const float *)p + i); }
