@@ -60,9 +60,16 @@ struct dp_launch_sync; /* cross-core flags of one launch, see sync.h */
 struct dp_queue_state; /* TPipe and queues of the running block, see queue.h */
 typedef struct dp_print_text dp_print_text; /* what the running block printed, see print.h */
 
+/* C++ tests look at cores that nobody else has. */
+#ifdef __cplusplus
+#define DP_ATOMIC(type) type
+#else
+#define DP_ATOMIC(type) _Atomic(type)
+#endif
+
 struct dp_core {
     /* hot: read by every instruction */
-    _Atomic(const dp_observer *) observer; /* NULL = nobody looks; another thread may put one there that stops the block */
+    DP_ATOMIC(const dp_observer *) observer; /* NULL = nobody looks; another thread may put one there that stops the block */
     uint64_t mask[2];            /* vector mask register */
     uint8_t counter_mode;        /* mask mode: 0 normal, 1 counter (mask[0] = elements) */
     uint8_t kind;                /* dp_core_kind */
