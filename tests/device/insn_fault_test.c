@@ -35,7 +35,7 @@ static void test_operands(void **state) {
     rig_refuse(r, &insn, "the source 1 spans 65540 bytes from UB offset 131072, 4 bytes past the end of UB (196608 bytes on "
                          "Ascend910B3)");
     insn = add_of(r, DP_F32, 0xffffffffffffffffull);
-    rig_refuse(r, &insn, "past the end of UB");
+    rig_refuse(r, &insn, "the count is -1, a negative number or one that was cut to 32 bits");
     insn = add_of(r, DP_F32, 64);
     insn.operand[0].past_end = 1;
     rig_refuse(r, &insn, "the destination starts at or past the end of its tensor (UB offset 0)");

@@ -106,6 +106,7 @@ static bool issue(rig *r, dp_insn *insn) {
 }
 
 void rig_run(rig *r, dp_insn *insn) {
+    memset(r->visited, 0, r->ub_bytes);
     dp_insn_visit(r->core, insn, note_visit, r);
     compare_visits(r, insn);
     if (!issue(r, insn))
