@@ -141,7 +141,7 @@ static void empty_full_and_mismatched_queues(void **state) {
     dp_buffer_view a = dp_queue_alloc(out, DP_HERE), b = dp_queue_alloc(out, DP_HERE);
     dp_queue_enque(out, a.buffer_id, own, DP_HERE);
     assert_fault(dp_queue_enque(out, b.buffer_id, own, DP_HERE), "EnQue", "already holds 1 tensor", "depth");
-    dp_pipe_pair other = {DP_PIPE_MTE2, DP_PIPE_V};
+    static const dp_pipe_pair other = {DP_PIPE_MTE2, DP_PIPE_V};
     assert_fault(dp_queue_deque(out, other, DP_HERE), "DeQue", "V->MTE3", "MTE2->V");
     end(core);
 }
@@ -192,7 +192,7 @@ static void variables_and_queues_meet(void **state) {
 static void event_ids(void **state) {
     (void)state;
     dp_core *core = begin();
-    dp_pipe_pair pair = {DP_PIPE_S, DP_PIPE_MTE2};
+    static const dp_pipe_pair pair = {DP_PIPE_S, DP_PIPE_MTE2};
     for (int i = 0; i < 8; i++) {
         assert_int_equal(dp_event_fetch(pair, DP_HERE), i);
         assert_int_equal(dp_event_alloc(pair, DP_HERE), i);
