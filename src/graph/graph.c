@@ -204,23 +204,24 @@ static dp_arg *place_for(dp_node *node, const char *name) {
     return arg;
 }
 
+/* Bytes of what an attribute points to; false when it points to nothing. */
+static bool points_to(const dp_arg *a, size_t *out_bytes) {
+    *out_bytes = a->kind == DP_ARG_TEXT         ? strlen(a->as.text) + 1
+                 : a->kind == DP_ARG_INT_LIST   ? (size_t)a->count * sizeof(int64_t)
+                 : a->kind == DP_ARG_FLOAT_LIST ? (size_t)a->count * sizeof(float)
+                                                : 0;
+    return a->kind == DP_ARG_TEXT || a->kind == DP_ARG_INT_LIST || a->kind == DP_ARG_FLOAT_LIST;
+}
+
 dp_status dp_node_set(dp_node *node, const dp_arg *attribute) {
-    dp_model *model = node->graph->model;
     dp_arg copy = *attribute;
-    const void *list = NULL;
-    size_t bytes = 0;
-    if (copy.kind == DP_ARG_TEXT)
-        list = copy.as.text, bytes = strlen(copy.as.text) + 1;
-    else if (copy.kind == DP_ARG_INT_LIST)
-        list = copy.as.integers, bytes = (size_t)copy.count * sizeof(int64_t);
-    else if (copy.kind == DP_ARG_FLOAT_LIST)
-        list = copy.as.floats, bytes = (size_t)copy.count * sizeof(float);
-    if (list) {
-        void *to = dp_model_alloc(model, bytes);
+    size_t bytes;
+    if (points_to(attribute, &bytes)) {
+        void *to = dp_model_alloc(node->graph->model, bytes); /* also of an empty list: nobody meets a NULL */
         if (!to)
             return DP_ERR_OUT_OF_MEMORY;
         if (bytes)
-            memcpy(to, list, bytes);
+            memcpy(to, attribute->as.text, bytes);
         copy.as.text = to; /* all lists are pointers */
     }
     dp_arg *arg = place_for(node, attribute->name);

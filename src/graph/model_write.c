@@ -97,7 +97,7 @@ static uint64_t place_of(writer *w, const void *contents, size_t bytes) {
     size_t at = hash & (w->table_room - 1);
     for (; w->table[at].used; at = (at + 1) & (w->table_room - 1)) {
         const stored *s = &w->table[at];
-        if (s->hash == hash && s->bytes == bytes && memcmp(w->weights.bytes + s->offset, contents, bytes) == 0)
+        if (s->hash == hash && s->bytes == bytes && (!bytes || memcmp(w->weights.bytes + s->offset, contents, bytes) == 0))
             return s->offset;
     }
     pad(&w->weights);

@@ -65,9 +65,10 @@ void dp_lines_end(dp_lines *lines) {
     dp_loop_merge(&lines->inner, false);
 }
 
+/* Of no lines at all, what all lines share still has a place: where the view begins. */
 static char *line_data(const dp_lines *lines, dp_plan *plan, int view, int64_t line) {
-    return (char *)dp_plan_data(plan, lines->slot[view]) +
-           dp_loop_offset(&lines->outer, view, line) * (int64_t)dp_element_bytes(lines->element[view]);
+    int64_t offset = lines->outer.count ? dp_loop_offset(&lines->outer, view, line) : 0;
+    return (char *)dp_plan_data(plan, lines->slot[view]) + offset * (int64_t)dp_element_bytes(lines->element[view]);
 }
 
 static bool in_place(const dp_lines *lines, int view) {

@@ -181,9 +181,10 @@ dp_status dp_onnx_constant(dp_model *model, const char *name, const Onnx__Tensor
     value->tensor.base = dp_model_alloc(model, bytes);
     if (!value->tensor.base)
         return DP_ERR_OUT_OF_MEMORY;
+    if (bytes == 0)
+        return DP_OK;
     if (!t->has_raw_data)
         return from_fields(value, t);
-    if (bytes)
-        memcpy(value->tensor.base, t->raw_data.data, bytes);
+    memcpy(value->tensor.base, t->raw_data.data, bytes);
     return DP_OK;
 }
