@@ -61,9 +61,11 @@ static dp_status fill_tensor(aclTensor *to, const int64_t *dims, uint64_t rank, 
                            (long long)made.view.dims[d]);
     }
     dp_status status = dp_tensor_check(&made.view, "tensor");
-    if (status == DP_OK)
-        *to = made;
-    return status;
+    if (status != DP_OK)
+        return status;
+    dp_tensor_settle(&made.view);
+    *to = made;
+    return DP_OK;
 }
 
 aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,

@@ -47,6 +47,15 @@ dp_status dp_tensor_check(const dp_tensor *t, const char *name) {
     return DP_OK;
 }
 
+void dp_tensor_settle(dp_tensor *t) {
+    bool empty = dp_tensor_count(t) == 0, huge = false;
+    for (int d = 0; d < t->rank; d++)
+        huge |= t->dims[d] > INT32_MAX;
+    for (int d = 0; d < t->rank; d++)
+        if ((empty && huge) || ((empty || t->dims[d] == 1) && t->strides[d] > INT32_MAX))
+            t->strides[d] = 0;
+}
+
 int64_t dp_tensor_count(const dp_tensor *t) {
     int64_t count = 1;
     for (int d = 0; d < t->rank; d++)

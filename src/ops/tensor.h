@@ -66,6 +66,11 @@ typedef struct dp_scalar {
 
 /* Refuses negative dims or strides, products past 2^62 and offsets below 0; `name` is the parameter's. */
 dp_status dp_tensor_check(const dp_tensor *tensor, const char *name);
+/*
+ * Strides that lead nowhere - those of dims of one element, all of a tensor without elements - become 0 where they are so
+ * large that sums and products with them could overflow. Of a tensor that was checked.
+ */
+void dp_tensor_settle(dp_tensor *tensor);
 int64_t dp_tensor_count(const dp_tensor *tensor);
 /* Bytes from `base` that the view touches: [*out_begin, *out_end). Both 0 when it has no elements. */
 void dp_tensor_extent(const dp_tensor *tensor, size_t *out_begin, size_t *out_end);
