@@ -32,9 +32,12 @@ void dp_loop_begin(dp_loop *loop, const int64_t *dims, int rank) {
     loop->n_views = 0;
     loop->dims[0] = 1;
     loop->count = 1;
-    for (int d = 0; d < rank; d++) {
-        loop->dims[d] = dims[d];
-        loop->count *= dims[d];
+    bool empty = false;
+    for (int d = 0; d < rank; d++)
+        empty |= dims[d] == 0;
+    for (int d = 0; d < rank; d++) { /* beside a dim of 0 the others may have any size */
+        loop->dims[d] = empty && dims[d] > 1 ? 1 : dims[d];
+        loop->count *= loop->dims[d];
     }
 }
 

@@ -64,7 +64,7 @@ static dp_status take_channels(const dp_conv_arguments *a, dp_conv *c, bool tran
     c->groups = a->groups->kind == DP_ARG_ABSENT ? c->x.channels : dp_arg_integer(a->groups, 1);
     if (a->groups->kind == DP_ARG_ABSENT && c->groups < 1)
         c->groups = 1;
-    if (c->groups < 1 || c->x.channels % c->groups)
+    if (c->groups < 1 || c->groups > INT32_MAX || c->x.channels % c->groups)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be at least 1 and divide the %lld channels of %s",
                        a->groups->name, (long long)c->groups, (long long)c->x.channels, a->x->name);
     c->in_channels = c->x.channels / c->groups;

@@ -484,7 +484,7 @@ static dp_status channel_shuffle(const dp_operator_call *call, dp_plan **out_pla
     if (self->rank < 3 || self->rank >= DP_TENSOR_DIMS)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 3 to %d", in->name, self->rank,
                        DP_TENSOR_DIMS - 1);
-    if (groups < 1 || self->dims[1] % groups)
+    if (groups < 1 || groups > INT32_MAX || self->dims[1] % groups)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be at least 1 and divide the channels, %lld",
                        call->in[1].name, (long long)groups, (long long)self->dims[1]);
     dp_status status = check_pair(call, in, out);
