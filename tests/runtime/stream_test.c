@@ -418,11 +418,11 @@ static void nothing_is_left_behind(void **state) {
             assert_ok(dp_event_destroy(event));
         assert_int_equal(ran, 1);
     }
-    /* a worker may still be letting go of the last stream */
-    for (int i = 0; i < 1000 && dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks != before.live_blocks; i++)
+    /* a worker may still be letting go of the last stream; before, of those of the tests above, so that less is fine */
+    for (int i = 0; i < 1000 && dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks > before.live_blocks; i++)
         sleep_ms(1);
-    assert_int_equal(dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks, before.live_blocks);
-    assert_int_equal(dp_mem_stats_of(DP_MEM_RUNTIME).live_bytes, before.live_bytes);
+    assert_true(dp_mem_stats_of(DP_MEM_RUNTIME).live_blocks <= before.live_blocks);
+    assert_true(dp_mem_stats_of(DP_MEM_RUNTIME).live_bytes <= before.live_bytes);
 }
 
 int main(void) {
