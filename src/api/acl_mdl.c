@@ -13,19 +13,12 @@
 /* Everything a load may be given; work NULL: the model takes its own memory. Takes the file over. */
 static dp_status load(dp_model_file *file, void *work, size_t work_bytes, void *weights, size_t weights_bytes,
                       bool with_memory, uint32_t *out_id) {
-    size_t needed = 0;
     dp_status status = DP_OK;
-    if (with_memory && work) {
-        status = dp_loaded_work_bytes(file, &needed);
-        if (status == DP_OK && work_bytes < needed)
-            status = dp_fail(DP_ERR_ARGUMENT, "workSize is %zu, but the model needs %zu bytes: see aclmdlQuerySize",
-                             work_bytes, needed);
-        if (status == DP_OK)
-            status = dp_device_memory_check("workPtr", work, work_bytes);
-    }
+    if (with_memory && work)
+        status = dp_device_memory_check("workPtr", work, work_bytes);
     /* Weights stay in the mapped file; what the caller brings for them is looked at and left alone. */
     if (status == DP_OK && with_memory && weights) {
-        needed = dp_model_file_weights_bytes(file);
+        size_t needed = dp_model_file_weights_bytes(file);
         if (weights_bytes < needed)
             status = dp_fail(DP_ERR_ARGUMENT, "weightSize is %zu, but the model needs %zu bytes: see aclmdlQuerySize",
                              weights_bytes, needed);
@@ -33,7 +26,7 @@ static dp_status load(dp_model_file *file, void *work, size_t work_bytes, void *
             status = dp_device_memory_check("weightPtr", weights, weights_bytes);
     }
     if (status == DP_OK)
-        status = dp_loaded_add(file, work, out_id);
+        status = dp_loaded_add(file, work, work_bytes, out_id);
     if (status != DP_OK)
         dp_model_file_close(file);
     return status;

@@ -12,6 +12,7 @@ struct dp_loaded {
     dp_model_file *file;
     dp_program **programs; /* by variant */
     void *work;
+    size_t work_bytes; /* of the caller's memory */
     bool own_work;
     pthread_mutex_t running;
     dp_loaded *next;
@@ -71,15 +72,20 @@ static dp_status make_programs(dp_loaded *model) {
         size_t bytes = dp_program_work_bytes(model->programs[i]);
         most = bytes > most ? bytes : most;
     }
-    return model->own_work ? dp_device_memory_alloc(most, &model->work) : DP_OK;
+    if (model->own_work)
+        return dp_device_memory_alloc(most, &model->work);
+    if (model->work_bytes < most)
+        return dp_fail(DP_ERR_ARGUMENT, "workSize is %zu, but the model needs %zu bytes: query its size first",
+                       model->work_bytes, most);
+    return DP_OK;
 }
 
-dp_status dp_loaded_add(dp_model_file *file, void *work, uint32_t *out_id) {
+dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint32_t *out_id) {
     pthread_once(&once, install);
     dp_loaded *model = dp_alloc(DP_MEM_GRAPH, sizeof *model);
     if (!model)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a model: free some");
-    *model = (dp_loaded){.references = 1, .file = file, .work = work, .own_work = !work};
+    *model = (dp_loaded){.references = 1, .file = file, .work = work, .work_bytes = work_bytes, .own_work = !work};
     pthread_mutex_init(&model->running, NULL);
     dp_status status = make_programs(model);
     if (status != DP_OK) {

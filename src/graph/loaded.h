@@ -12,10 +12,10 @@ typedef struct dp_loaded dp_loaded;
 dp_status dp_loaded_work_bytes(const dp_model_file *file, size_t *out_bytes);
 
 /*
- * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory of at
- * least dp_loaded_work_bytes, which must stay as long as the model; NULL: the model takes its own.
+ * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory, which
+ * must stay as long as the model (DP_ERR_ARGUMENT when work_bytes are too few); NULL: the model takes its own.
  */
-dp_status dp_loaded_add(dp_model_file *file, void *work, uint32_t *out_id);
+dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint32_t *out_id);
 /* The number is free again at once; the model's memory is when nothing runs any more. */
 dp_status dp_loaded_remove(uint32_t id);
 
