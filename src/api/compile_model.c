@@ -81,6 +81,7 @@ static void folder_of(const char *path, char *out) {
 }
 
 static dp_status compile(const dp_compile_options *o, dp_input_shape *shapes, int n_shapes, FILE *print) {
+    dp_precision precision = {.half_inputs = o->input_fp16_nodes, .output_type = o->output_type};
     char folder[PATH_BYTES], output[PATH_BYTES];
     void *bytes = NULL;
     size_t size = 0, length = strlen(o->output);
@@ -88,11 +89,13 @@ static dp_status compile(const dp_compile_options *o, dp_input_shape *shapes, in
     bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
     if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
         return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
-    dp_status status = read_file(o->model, &bytes, &size);
+    dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
+    if (status == DP_OK)
+        status = read_file(o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
     folder_of(o->model, folder);
-    status = dp_compile_onnx(bytes, size, folder, shapes, n_shapes, print, &model);
+    status = dp_compile_onnx_as(bytes, size, folder, shapes, n_shapes, &precision, print, &model);
     dp_free(bytes);
     if (status != DP_OK)
         return status;

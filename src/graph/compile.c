@@ -79,14 +79,16 @@ static dp_status prepare(dp_model *model, int opset, const dp_input_shape *shape
     return dp_passes_run(model->graph, print);
 }
 
-dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
-                          int n_shapes, FILE *print, dp_model **out_model) {
+dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
     dp_model *model;
     int opset;
     dp_status status = dp_onnx_read(bytes, size_bytes, folder, &opset, &model);
     if (status != DP_OK)
         return status;
+    model->precision = precision;
     status = prepare(model, opset, shapes, n_shapes, print);
+    model->precision = NULL;
     if (status == DP_OK)
         *out_model = model;
     else
@@ -96,10 +98,16 @@ dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *fold
 
 #else
 
-dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
-                          int n_shapes, FILE *print, dp_model **out_model) {
-    (void)bytes, (void)size_bytes, (void)folder, (void)shapes, (void)n_shapes, (void)print, (void)out_model;
+dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
+    (void)bytes, (void)size_bytes, (void)folder, (void)shapes, (void)n_shapes, (void)precision, (void)print,
+        (void)out_model;
     return dp_fail(DP_ERR_UNSUPPORTED, "this Doppel was built without protobuf-c, so that it reads no ONNX files");
 }
 
 #endif
+
+dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                          int n_shapes, FILE *print, dp_model **out_model) {
+    return dp_compile_onnx_as(bytes, size_bytes, folder, shapes, n_shapes, NULL, print, out_model);
+}

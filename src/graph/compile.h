@@ -5,6 +5,7 @@
 #define DOPPEL_GRAPH_COMPILE_H
 
 #include "graph/graph.h"
+#include "graph/precision.h"
 
 /* Shape of one input; name NULL: of the input at the same place as this is in the list. */
 typedef struct dp_input_shape {
@@ -20,5 +21,8 @@ typedef struct dp_input_shape {
  */
 dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
                           int n_shapes, FILE *print, dp_model **out_model);
+/* The same with types as `precision` says (NULL: those of the file). */
+dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model);
 
 #endif

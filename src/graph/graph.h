@@ -56,6 +56,7 @@ typedef struct dp_model {
     dp_arena arena;
     dp_graph *graph;
     uint32_t names; /* made up so far */
+    const struct dp_precision *precision; /* what passes do with types (graph/precision.h); NULL: nothing. Borrowed */
 } dp_model;
 
 /* An empty model with an empty main graph. NULL with a sentence when memory is exhausted. */

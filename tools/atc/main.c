@@ -41,6 +41,10 @@ int main(int argc, char **argv) {
                                   .output = option("output"),
                                   .input_shape = option("input_shape"),
                                   .soc_version = option("soc_version"),
+                                  .precision_mode = option("precision_mode"),
+                                  .precision_mode_v2 = option("precision_mode_v2"),
+                                  .input_fp16_nodes = option("input_fp16_nodes"),
+                                  .output_type = option("output_type"),
                                   .dump_graph = option("dump-graph")};
     if (dp_compile_model(&compile, message, sizeof message)) {
         puts("ATC run success");

@@ -3,6 +3,8 @@
 const dp_pass dp_passes[] = {
     {"identity", "nodes that hand on their input are taken out", dp_pass_identity},
     {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
+    {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
+    {"precision", "floats become half or bfloat16 where it was asked for", dp_pass_precision},
     {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
     {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
     {"outputs", "every output gets a node of its own", dp_pass_outputs},

@@ -20,6 +20,8 @@ dp_status dp_passes_run(dp_graph *graph, FILE *print);
 
 dp_status dp_pass_identity(dp_graph *graph, int *out_changes);
 dp_status dp_pass_scale(dp_graph *graph, int *out_changes);
+dp_status dp_pass_ends(dp_graph *graph, int *out_changes);
+dp_status dp_pass_precision(dp_graph *graph, int *out_changes);
 dp_status dp_pass_same(dp_graph *graph, int *out_changes);
 dp_status dp_pass_dead(dp_graph *graph, int *out_changes);
 dp_status dp_pass_outputs(dp_graph *graph, int *out_changes);
