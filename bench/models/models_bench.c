@@ -236,14 +236,15 @@ static int compare(const settings *s) {
         measure_alone(s, "peer", &load[1], &mb[1]);
     const char *name = strrchr(s->om, '/') ? strrchr(s->om, '/') + 1 : s->om;
     double a_median = median(a, rounds), b_median = median(b, rounds);
-    printf("%-18s %8.3f %8.3f  %8.3f %8.3f  %5.2f %5.2f  %6.1f %6.1f %5.2f  %7.2f %7.2f %5.2f  %8.1e of %.3g\n", name, a[0],
-           a_median, b[0], b_median, b[0] / a[0], b_median / a_median, mb[0], mb[1], mb[1] > 0 ? mb[0] / mb[1] : 0,
-           load[0], load[1], load[1] > 0 ? load[0] / load[1] : 0, apart, largest);
+    printf("%-18s %8.3f %8.3f  %8.3f %8.3f  %5.2f %5.2f  %6.1f %6.1f %5.2f  %7.2f %7.2f %5.2f  %8.1e of %.3g\n", name,
+           a[0], a_median, b[0], b_median, b[0] / a[0], b_median / a_median, mb[0], mb[1],
+           mb[1] > 0 ? mb[0] / mb[1] : 0, load[0], load[1], load[1] > 0 ? load[0] / load[1] : 0, apart, largest);
     return 0;
 }
 
 static void print_head(int threads) {
-    printf("threads: %d; times in ms; ratio: the peer's time / ours; memory in MB and load in ms: ours, the peer's, ours / the peer's\n",
+    printf("threads: %d; times in ms; ratio: the peer's time / ours; memory in MB and load in ms: ours, the peer's, "
+           "ours / the peer's\n",
            threads);
     printf("%-18s %17s  %17s  %11s  %19s  %21s  %s\n", "model", "Doppel min median", "peer min median", "ratio",
            "peak memory", "load", "largest difference");
@@ -267,8 +268,10 @@ int main(int argc, char **argv) {
             s.om = argv[i];
     }
     if (s.threads < 1 || s.rounds < 1 || s.rounds > ROUNDS || (!s.om && !head)) {
-        fprintf(stderr, "usage: bench_models [--head] [--threads N] [--rounds 1..%d] [--only doppel|peer] MODEL.onnx MODEL.om\n",
-                ROUNDS);
+        fprintf(
+            stderr,
+            "usage: bench_models [--head] [--threads N] [--rounds 1..%d] [--only doppel|peer] MODEL.onnx MODEL.om\n",
+            ROUNDS);
         return 2;
     }
     if (head)

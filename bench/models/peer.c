@@ -114,9 +114,8 @@ void peer_run(peer *p) {
             ((void (*)(void *))(any)p->table[RELEASE_VALUE])(p->outputs[i]);
         p->outputs[i] = NULL;
     }
-    CALL(p, RUN,
-         (void *, void *, char *const *, void *const *, size_t, char *const *, size_t, void **), p->session, NULL,
-         p->input_names, p->inputs, p->n_inputs, p->output_names, p->n_outputs, p->outputs);
+    CALL(p, RUN, (void *, void *, char *const *, void *const *, size_t, char *const *, size_t, void **), p->session,
+         NULL, p->input_names, p->inputs, p->n_inputs, p->output_names, p->n_outputs, p->outputs);
 }
 
 const float *peer_output(const peer *p, size_t index, size_t *out_count) {
