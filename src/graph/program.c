@@ -4,6 +4,7 @@
 
 #include "graph/infer.h"
 #include "graph/place.h"
+#include "runtime/profile.h"
 
 /* Where the storage of a value is. */
 typedef enum place_kind { PLACE_WORK, PLACE_INPUT, PLACE_OUTPUT, PLACE_CONSTANT } place_kind;
@@ -215,7 +216,10 @@ dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *output
     for (uint32_t i = 0; i < p->n_plans; i++) {
         dp_plan *plan = p->plans[i];
         plan->workspace = (char *)work + p->workspace_offset;
+        if (dp_profile_on())
+            dp_profile_node(p->names[i]);
         dp_status status = dp_plan_run(plan);
+        dp_profile_node(NULL);
         if (status != DP_OK) {
             char reason[512];
             snprintf(reason, sizeof reason, "%s", dp_fail_message());

@@ -50,10 +50,12 @@ static struct {
 typedef struct span {
     const dp_stream *stream;
     const char *name, *tensors, *path; /* tensors and path are NULL of tasks that are no operators */
+    const char *node;
     uint64_t begin_ns, end_ns;
 } span;
 
 _Atomic int dp_profile_state;
+static _Thread_local const char *running_node;
 
 /* The timeline. */
 
@@ -142,7 +144,8 @@ static unsigned lane_of(const dp_stream *stream) {
         return lane;
     profile.named[lane / 8] |= (uint8_t)(1u << lane % 8);
     if (!stream) {
-        emit(",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"synchronous calls\"}}",
+        emit(",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"synchronous "
+             "calls\"}}",
              (int)getpid(), lane);
         return lane;
     }
@@ -152,11 +155,13 @@ static unsigned lane_of(const dp_stream *stream) {
 }
 
 static void emit_span(const span *s) {
-    char name[2 * NAME_BYTES], tensors[2 * DETAIL_BYTES], path[2 * NAME_BYTES], args[EVENT_BYTES / 2] = "";
+    char name[2 * NAME_BYTES], tensors[2 * DETAIL_BYTES], path[2 * NAME_BYTES], node[4 * NAME_BYTES],
+        args[EVENT_BYTES * 3 / 4] = "";
     unsigned lane = lane_of(s->stream);
     if (s->tensors)
-        snprintf(args, sizeof args, ",\"args\":{\"tensors\":\"%s\",\"by\":\"%s\"}",
-                 escape(s->tensors, tensors, sizeof tensors), escape(s->path, path, sizeof path));
+        snprintf(args, sizeof args, ",\"args\":{\"tensors\":\"%s\",\"by\":\"%s\"%s%s%s}",
+                 escape(s->tensors, tensors, sizeof tensors), escape(s->path, path, sizeof path),
+                 s->node ? ",\"node\":\"" : "", s->node ? escape(s->node, node, sizeof node) : "", s->node ? "\"" : "");
     emit(",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f%s}",
          escape(s->name, name, sizeof name), s->tensors ? "operator" : "task", (int)getpid(), lane,
          (double)(int64_t)(s->begin_ns - profile.start_ns) * 1e-3, (double)(s->end_ns - s->begin_ns) * 1e-3, args);
@@ -339,7 +344,11 @@ void dp_profile_operator(const char *name, uint64_t begin_ns, uint64_t end_ns, c
     dp_stream *stream = dp_stream_running();
     if (stream)
         stream->head->begin_ns = 0;
-    record(&(span){stream, name, tensors, path, begin_ns, end_ns});
+    record(&(span){stream, name, tensors, path, running_node, begin_ns, end_ns});
+}
+
+void dp_profile_node(const char *name) {
+    running_node = name;
 }
 
 /* Of the library: after the program's own handlers and destructors, whose work is recorded, too. */

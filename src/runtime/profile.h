@@ -28,6 +28,8 @@ void dp_profile_task(const struct dp_stream *stream, const char *name, uint64_t 
  * way it took. The task is then not recorded once more. On a thread that runs no task it stands for a synchronous call.
  */
 void dp_profile_operator(const char *name, uint64_t begin_ns, uint64_t end_ns, const char *tensors, const char *path);
+/* The node of a model that the operators of this thread belong to from now on, in the timeline's "node"; NULL: to none. */
+void dp_profile_node(const char *name);
 
 void dp_profile_fork_prepare(void);
 void dp_profile_fork_parent(void);

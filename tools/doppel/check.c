@@ -184,7 +184,7 @@ int doppel_check(int argc, char **argv) {
     setenv("DOPPEL_MODE", "check", 1);
     setenv("DOPPEL_CHECK_DIR", dir, 1);
     unsetenv("DOPPEL_CHECK_JSON"); /* this program gathers all processes' */
-    int signal, status = doppel_run(name, argv + program, &signal);
+    int signal, status = doppel_start(name, argv + program, &signal);
     totals sum = {0};
     fflush(stdout);
     print_reports(dir, &sum);

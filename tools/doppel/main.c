@@ -10,12 +10,16 @@ static const struct {
 } commands[] = {
     {"check", doppel_check, "run a program and report the mistakes of its kernels"},
     {"trace", doppel_trace, "run a program and estimate the chip's timeline"},
+    {"run", doppel_run, "run a compiled model on pictures or arrays"},
+    {"bench", doppel_bench, "time a compiled model"},
+    {"profile", doppel_profile, "show which nodes of a compiled model take the time"},
+    {"compare", doppel_compare, "show which nodes of a compiled model lose accuracy"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_usage(FILE *out) {
-    fputs("usage: doppel COMMAND [options] PROGRAM [arguments]\n\ncommands:\n", out);
+    fputs("usage: doppel COMMAND [options] PROGRAM or MODEL [arguments]\n\ncommands:\n", out);
     for (unsigned i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
     fputs("\n`doppel COMMAND --help` tells the options.\n", out);

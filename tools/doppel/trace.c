@@ -112,7 +112,7 @@ int doppel_trace(int argc, char **argv) {
         snprintf(absolute, sizeof absolute, "%s", folder);
     setenv("DOPPEL_MODE", "trace", 1);
     setenv("DOPPEL_TRACE_DIR", absolute, 1);
-    int signal, status = doppel_run(name, argv + program, &signal);
+    int signal, status = doppel_start(name, argv + program, &signal);
     if (status == DOPPEL_NOT_FOUND || status == DOPPEL_NOT_EXECUTABLE)
         return status;
     if (signal)

@@ -47,7 +47,7 @@ static const char *hint(const char *program) {
     return "";
 }
 
-int doppel_run(const char *command, char **argv, int *out_signal) {
+int doppel_start(const char *command, char **argv, int *out_signal) {
     int report[2], error = 0;
     *out_signal = 0;
     if (pipe2(report, O_CLOEXEC) != 0) {
