@@ -113,6 +113,16 @@ static bool is_worth_folding(const dp_node *node) {
     return node->n_bodies == 0 && (out <= FOLD_BYTES || out / FOLD_GROWTH <= in);
 }
 
+/* Outputs whose dims depend on data get those that the run found. */
+static void take_found(const dp_node *node, const dp_plan *plan) {
+    for (int i = 0; i < node->n_outputs; i++)
+        for (int k = 0; node->outputs[i] && k < plan->n_tensors; k++) {
+            const dp_tensor *view = &plan->tensors[k].view;
+            if (plan->tensors[k].is_output && view->base == node->outputs[i]->tensor.base)
+                dp_value_shape(node->outputs[i], view->element, view->dims, view->rank);
+        }
+}
+
 dp_status dp_node_fold(dp_node *node, bool *out_folded) {
     dp_plan *plan;
     *out_folded = false;
@@ -132,6 +142,8 @@ dp_status dp_node_fold(dp_node *node, bool *out_folded) {
         status = plan->run(plan);
         status = status == DP_OK ? DP_OK : complain(node, status);
     }
+    if (status == DP_OK && plan->finds_dims)
+        take_found(node, plan);
     dp_plan_free(plan);
     if (status != DP_OK)
         return status;

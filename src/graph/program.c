@@ -125,6 +125,10 @@ static dp_status make_plans(dp_program *p, dp_graph *graph) {
         dp_status status = dp_node_prepare(node, &p->plans[step]);
         if (status != DP_OK)
             return status;
+        if (p->plans[step]->finds_dims)
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "node \"%s\" (%s): the shape of its result depends on data that only a run has", node->name,
+                           node->type);
         p->names[step] = node->name;
         p->n_patches += (uint32_t)p->plans[step]->n_tensors;
         if (p->plans[step]->workspace_bytes > workspace)

@@ -138,24 +138,6 @@ dp_status dp_low_softsign(dp_lowering *l) {
     return dp_low_last(l, dp_low_begin(l, "Div", 1, 2, x, below), DP_EL_NONE);
 }
 
-/* ArgMax, ArgMin: a tie goes to the first. */
-dp_status dp_low_argument(dp_lowering *l) {
-    if (dp_low_need(l, 1) != DP_OK)
-        return l->status;
-    int64_t axis = dp_node_integer(l->node, "axis", 0);
-    if (dp_node_integer(l->node, "select_last_index", 0))
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "select_last_index is not supported");
-    dp_node *node = dp_low_begin(l, l->detail, 1, 1, dp_low_in(l, 0));
-    dp_low_integer(l, node, "dimension", axis);
-    if (dp_node_integer(l->node, "keepdims", 1) == 0)
-        return dp_low_last(l, node, DP_I64);
-    if (!node || !dp_low_output(l, node, 0, DP_I64))
-        return l->status;
-    dp_node *back = dp_low_begin(l, "Unsqueeze", 1, 1, dp_low_end(l, node));
-    dp_low_integers(l, back, "axes", &axis, 1);
-    return dp_low_last(l, back, DP_I64);
-}
-
 /* "type before after": a reduction, with a function of each element before it and of the result after it. */
 dp_status dp_low_reduce(dp_lowering *l) {
     char type[24], before[16], after[16];

@@ -4,7 +4,8 @@
  * empty one for "all of the dim" index_put(self, indices, values, accumulate) -> self values broadcast to the dims of
  * self[indices] take(self, index) -> out                             self as one sequence put(self, index, source,
  * accumulate) -> self nd_update(self, indices, updates) -> self            the last dim of indices holds coordinates in
- * self's first dims
+ * self's first dims; nd_scatter(self, indices, updates, reduction) -> out   the same on a copy, with a reduction by
+ * name nd_gather(self, indices, batch_dims) -> out          the slices at these coordinates
  */
 #include "ops/scatter/places.h"
 
@@ -200,32 +201,48 @@ static dp_status put(const dp_operator_call *call, dp_plan **out_plan) {
     return flat(call, &call->in[2], &update, out_plan);
 }
 
-static dp_status nd_update(const dp_operator_call *call, dp_plan **out_plan) {
-    static const int64_t none[DP_TENSOR_DIMS] = {0};
-    const dp_arg *self = &call->in[0], *indices = &call->in[1], *updates = &call->in[2];
-    const dp_tensor *t = self->as.tensor, *at = indices->as.tensor, *u = updates->as.tensor;
-    int64_t dims[2 * DP_TENSOR_DIMS];
+/*
+ * Coordinates in the last dim of `indices` choose slices of self; the first `batch` dims of both go together. Writes
+ * the dims of all slices: those of indices but the last, then self's that are not chosen in.
+ */
+static dp_status nd_dims(const dp_operator_call *call, int64_t batch, int64_t *dims, int *out_rank) {
+    const dp_arg *self = &call->in[0], *indices = &call->in[1];
+    const dp_tensor *t = self->as.tensor, *at = indices->as.tensor;
+    int outer = at->rank - 1, rank = 0;
     dp_status status = dp_element_expect(self, call->op->elements);
     if (status == DP_OK)
         status = dp_element_expect(indices, DP_INDEX_TYPES);
-    if (status == DP_OK)
-        status = dp_scatter_expect(self, &call->out[0]);
-    if (status == DP_OK)
-        status = dp_element_expect(updates, DP_EL_BIT(t->element));
-    int outer = at->rank - 1, n = status == DP_OK && at->rank ? (int)at->dims[outer] : 0;
-    if (status == DP_OK && (at->rank == 0 || at->dims[outer] < 1 || at->dims[outer] > t->rank))
+    if (status != DP_OK)
+        return status;
+    if (at->rank == 0 || batch < 0 || batch > outer || batch >= t->rank)
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "%s has %d dimensions, but must have at least 1, behind %lld that go with %s's %d",
+                       indices->name, at->rank, (long long)batch, self->name, t->rank);
+    if (at->dims[outer] < 1 || at->dims[outer] > t->rank - batch)
         return dp_fail(DP_ERR_ARGUMENT, "%s: the last dimension holds coordinates in %s and must be 1 to %d",
-                       indices->name, self->name, t->rank);
-    int rank = 0;
-    for (int d = 0; status == DP_OK && d < outer; d++)
+                       indices->name, self->name, t->rank - (int)batch);
+    for (int d = 0; d < outer; d++) {
+        if (d < batch && at->dims[d] != t->dims[d])
+            return dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be that of %s: %lld", indices->name, d,
+                           (long long)at->dims[d], self->name, (long long)t->dims[d]);
         dims[rank++] = at->dims[d];
-    for (int d = n; status == DP_OK && d < t->rank; d++)
+    }
+    for (int d = (int)(batch + at->dims[outer]); d < t->rank; d++)
         dims[rank++] = t->dims[d];
-    if (status == DP_OK)
-        status = dp_shape_expect(u, updates->name, dims, rank, "the indices' but for the last, then self's others");
+    *out_rank = rank;
+    return DP_OK;
+}
+
+/* `self` is read or written slice by slice, `other` has the slices in order. */
+static dp_status nd_plan(const dp_operator_call *call, const dp_arg *self, const dp_arg *other, int batch,
+                         dp_plan **out_plan, dp_places **out_places) {
+    static const int64_t none[DP_TENSOR_DIMS] = {0};
+    const dp_arg *indices = &call->in[1];
+    const dp_tensor *t = self->as.tensor, *at = indices->as.tensor, *u = other->as.tensor;
+    int outer = at->rank - 1, n = (int)at->dims[outer], first = batch + n;
+    int64_t begins[DP_TENSOR_DIMS] = {0};
     dp_places *s;
-    if (status == DP_OK)
-        status = dp_places_new(call, self, updates, out_plan, &s);
+    dp_status status = dp_places_new(call, self, other, out_plan, &s);
     if (status != DP_OK)
         return status;
     s->n_indices = n;
@@ -233,22 +250,72 @@ static dp_status nd_update(const dp_operator_call *call, dp_plan **out_plan) {
         dp_indices *to = &s->indices[k];
         to->slot = indices->slot;
         to->begin = k * at->strides[outer];
-        to->size = t->dims[k];
+        to->size = t->dims[batch + k];
         to->load = dp_elementwise_current()->load[at->element][DP_COMPUTE_I64];
         dp_loop_begin(&to->loop, at->dims, outer);
         dp_loop_add_strides(&to->loop, at->strides);
         dp_loop_merge(&to->loop, false);
-        s->stride[k] = t->strides[k];
+        s->stride[k] = t->strides[batch + k];
     }
+    for (int d = 0; d < batch; d++)
+        begins[d] = t->strides[d];
     dp_loop_begin(&s->places, at->dims, outer);
     dp_loop_add_strides(&s->places, u->strides);
-    dp_loop_add_strides(&s->places, none);
+    dp_loop_add_strides(&s->places, begins);
     dp_loop_merge(&s->places, false);
-    dp_loop_begin(&s->slice, t->dims + n, t->rank - n);
-    dp_loop_add_strides(&s->slice, n < t->rank ? t->strides + n : none);
-    dp_loop_add_strides(&s->slice, n < t->rank ? u->strides + outer : none);
+    dp_loop_begin(&s->slice, t->dims + first, t->rank - first);
+    dp_loop_add_strides(&s->slice, first < t->rank ? t->strides + first : none);
+    dp_loop_add_strides(&s->slice, first < t->rank ? u->strides + outer : none);
     dp_loop_merge(&s->slice, true);
-    return dp_places_write(self, DP_UPDATE_SET, out_plan);
+    *out_places = s;
+    return DP_OK;
+}
+
+static dp_status nd_write(const dp_operator_call *call, dp_update update, dp_plan **out_plan) {
+    const dp_arg *self = &call->in[0], *updates = &call->in[2], *out = &call->out[0];
+    int64_t dims[2 * DP_TENSOR_DIMS];
+    int rank = 0;
+    dp_status status = nd_dims(call, 0, dims, &rank);
+    if (status == DP_OK)
+        status = dp_scatter_expect(self, out);
+    if (status == DP_OK)
+        status = dp_element_expect(updates, DP_EL_BIT(self->as.tensor->element));
+    if (status == DP_OK)
+        status = dp_shape_expect(updates->as.tensor, updates->name, dims, rank,
+                                 "the indices' but for the last, then self's others");
+    dp_places *s;
+    if (status == DP_OK)
+        status = nd_plan(call, out, updates, 0, out_plan, &s);
+    if (status != DP_OK)
+        return status;
+    s->from = self->slot;
+    return dp_places_write(out, update, out_plan);
+}
+
+static dp_status nd_update(const dp_operator_call *call, dp_plan **out_plan) {
+    return nd_write(call, DP_UPDATE_SET, out_plan);
+}
+
+static dp_status nd_scatter(const dp_operator_call *call, dp_plan **out_plan) {
+    dp_update update;
+    dp_status status = dp_scatter_reduction(&call->in[3], &update);
+    return status == DP_OK ? nd_write(call, update, out_plan) : status;
+}
+
+static dp_status nd_gather(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *self = &call->in[0], *out = &call->out[0];
+    int64_t dims[2 * DP_TENSOR_DIMS], batch = dp_arg_integer(&call->in[2], 0);
+    int rank = 0;
+    dp_status status = nd_dims(call, batch, dims, &rank);
+    if (status == DP_OK)
+        status = dp_element_expect(out, DP_EL_BIT(self->as.tensor->element));
+    if (status == DP_OK)
+        status =
+            dp_shape_expect(out->as.tensor, out->name, dims, rank, "the indices' but for the last, then the slice's");
+    if (status == DP_OK)
+        status = dp_places_expect(out);
+    dp_places *s;
+    return status == DP_OK ? nd_plan(call, self, out, (int)batch, out_plan, &s) : status;
 }
 
 #define EXPORT(function, prepare)                                                                                      \
@@ -259,3 +326,5 @@ EXPORT(index_put, index_put)
 EXPORT(take, take)
 EXPORT(put, put)
 EXPORT(nd_update, nd_update)
+EXPORT(nd_scatter, nd_scatter)
+EXPORT(nd_gather, nd_gather)

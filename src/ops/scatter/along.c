@@ -209,12 +209,31 @@ static dp_status take_scalar(const dp_arg *source, int element, state *s) {
     return DP_OK;
 }
 
+/* By name: what graphs call the numbers. */
+static int64_t reduction_of(const dp_arg *how) {
+    static const char *const names[] = {"none", "add", "mul", "max", "min"};
+    for (int i = 0; how->kind == DP_ARG_TEXT && i < (int)(sizeof names / sizeof names[0]); i++)
+        if (strcmp(how->as.text, names[i]) == 0)
+            return i;
+    return how->kind == DP_ARG_TEXT ? -1 : dp_arg_integer(how, 0);
+}
+
+dp_status dp_scatter_reduction(const dp_arg *how, dp_update *out_update) {
+    static const dp_update updates[] = {DP_UPDATE_SET, DP_UPDATE_ADD, DP_UPDATE_MUL, DP_UPDATE_MAX, DP_UPDATE_MIN};
+    int64_t reduction = reduction_of(how);
+    if (reduction < 0)
+        return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.24s\", but must be none, add, mul, max or min", how->name,
+                       how->as.text);
+    *out_update = updates[reduction];
+    return DP_OK;
+}
+
 static dp_status scatter(const dp_operator_call *call, dp_plan **out_plan) {
     static const dp_update updates[REDUCTIONS] = {DP_UPDATE_SET, DP_UPDATE_ADD, DP_UPDATE_MUL,
                                                   DP_UPDATE_MAX, DP_UPDATE_MIN, DP_UPDATE_ADD};
     const dp_arg *in = &call->in[0], *index = &call->in[2], *source = &call->in[3], *how = &call->in[4];
     const dp_tensor *self = in->as.tensor;
-    int64_t reduction = dp_arg_integer(how, 0);
+    int64_t reduction = reduction_of(how);
     int dim = 0, element = self->element;
     dp_status status = dp_dim_check(dp_arg_integer(&call->in[1], 0), self, call->in[1].name, &dim);
     if (status == DP_OK)

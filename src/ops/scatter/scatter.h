@@ -7,6 +7,7 @@
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
+#include "ops/scatter/kernels.h"
 
 #define DP_INDEX_TYPES (DP_EL_BIT(DP_I64) | DP_EL_BIT(DP_I32))
 
@@ -30,6 +31,9 @@ dp_status dp_indices_check(const dp_plan *plan, const dp_indices *indices, int64
 
 /* Copies slot `from` to slot `to` (same dims and type) unless they are the same memory in the same order. */
 void dp_scatter_begin(dp_plan *plan, int from, int to);
+
+/* A reduction as a text ("none", "add", "mul", "max", "min") or as a number (0 to 4). */
+dp_status dp_scatter_reduction(const dp_arg *how, dp_update *out_update);
 
 /* Refuses an output that is not of self's shape and type, or whose elements share places. */
 dp_status dp_scatter_expect(const dp_arg *self, const dp_arg *out);

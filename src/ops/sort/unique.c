@@ -3,6 +3,8 @@
  *   unique(self, inverse, counts) -> y, y_inverse, y_counts                   in rising order
  *   unique_consecutive(self, inverse, counts, dim) -> y, y_inverse, y_counts  only repetitions that follow each other
  *   unique_dim(self, inverse, dim) -> y, y_inverse, y_counts                  slices along dim, in lexicographic order
+ *   unique_places(self, dim, sorted) -> y, first, inverse, counts             dim absent: elements; first: where each
+ *       stands first; sorted 0: in the order of these places
  * Outputs have room for all elements and get the dims of what was found (op.h). unique_consecutive takes a dim that
  * self does not have as "none" (clients pass 1000). NaN is equal to nothing, -0 is equal to +0.
  *
@@ -23,9 +25,10 @@ typedef struct state {
     dp_loop in;     /* slices outermost; view 0 self */
     int64_t n, row; /* slices, elements of one */
     bool sorted, wide, by_dim;
+    bool by_place; /* results in the order in which they first appear */
     int dim;
     uint64_t nan_key;
-    int self, y, inverse, counts; /* slots, -1: not wanted */
+    int self, y, inverse, counts, first; /* slots, -1: not wanted */
 } state;
 
 /* All of it in one block. */
@@ -40,6 +43,11 @@ typedef struct job {
     const state *s;
     room r;
 } job;
+
+static dp_status no_memory(const state *s) {
+    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to compare %lld slices of %lld elements: free some",
+                   (long long)s->n, (long long)s->row);
+}
 
 static void read_keys(void *context, size_t begin, size_t end) {
     const job *j = context;
@@ -109,6 +117,38 @@ static int64_t number_groups(const job *j) {
     return groups;
 }
 
+/* Renumbers the groups by where they first stand. Slices are in a stable order, so the first of a group is the lowest.
+ */
+static dp_status order_by_place(const job *j) {
+    const state *s = j->s;
+    uint32_t *number = dp_alloc(DP_MEM_RUNTIME, ((size_t)s->n + 1) * sizeof *number), next = 0;
+    if (!number)
+        return no_memory(s);
+    for (int64_t k = 0; k < s->n; k++)
+        if (k == 0 || j->r.spare[k] != j->r.spare[k - 1])
+            number[j->r.order[k]] = 1;
+    for (int64_t slice = 0; slice < s->n; slice++)
+        if (number[slice])
+            number[slice] = next++;
+    uint32_t before = 0;
+    for (int64_t k = 0; k < s->n; k++) {
+        uint32_t group = j->r.spare[k];
+        j->r.spare[k] = k && group == before ? j->r.spare[k - 1] : number[j->r.order[k]];
+        before = group;
+    }
+    dp_free(number);
+    return DP_OK;
+}
+
+static void write_firsts(const job *j, int64_t groups) {
+    dp_tensor *t = &j->plan->tensors[j->s->first].view;
+    int64_t *to = dp_tensor_data(t);
+    dp_tensor_shrink(t, 0, groups);
+    for (int64_t k = 0; k < j->s->n; k++)
+        if (k == 0 || j->r.spare[k] != j->r.spare[k - 1])
+            to[j->r.spare[k] * t->strides[0]] = j->r.order[k];
+}
+
 static void copy_slice(const job *j, int64_t slice, const dp_loop *out, int64_t group, size_t width) {
     const state *s = j->s;
     const char *from = dp_plan_data(j->plan, s->self);
@@ -166,11 +206,6 @@ static void write_counts(const job *j, int64_t groups) {
         }
 }
 
-static dp_status no_memory(const state *s) {
-    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to compare %lld slices of %lld elements: free some",
-                   (long long)s->n, (long long)s->row);
-}
-
 static dp_status find(job *j) {
     const state *s = j->s;
     dp_sort_line line = {j->r.wide, (size_t)s->n, s->wide,
@@ -192,8 +227,15 @@ static dp_status find(job *j) {
     int64_t groups = number_groups(j);
     if (groups > j->plan->tensors[s->y].view.dims[s->dim])
         return too_small(j, s->y, s->dim, groups);
-    if (s->counts >= 0 && groups > j->plan->tensors[s->counts].view.dims[0])
-        return too_small(j, s->counts, 0, groups);
+    const int lists[] = {s->counts, s->first};
+    for (int i = 0; i < 2; i++)
+        if (lists[i] >= 0 && groups > j->plan->tensors[lists[i]].view.dims[0])
+            return too_small(j, lists[i], 0, groups);
+    dp_status status = s->by_place ? order_by_place(j) : DP_OK;
+    if (status != DP_OK)
+        return status;
+    if (s->first >= 0)
+        write_firsts(j, groups);
     write_values(j, groups);
     if (s->inverse >= 0)
         write_inverse(j);
@@ -288,6 +330,7 @@ static dp_status new_plan(const dp_operator_call *call, int dim, bool sorted, bo
     s->nan_key = !dp_element_is_float(self->element) ? 0 : UINT64_MAX >> (64 - 8 * dp_element_bytes(self->element));
     s->self = call->in[0].slot;
     s->y = call->out[0].slot;
+    s->first = -1;
     s->inverse = inverse ? call->out[1].slot : -1;
     s->counts = counts ? call->out[2].slot : -1;
     plan->finds_dims = true;
@@ -320,9 +363,45 @@ static dp_status unique_dim(const dp_operator_call *call, dp_plan **out_plan) {
     return status == DP_OK ? new_plan(call, dim, true, wanted(call, 1, 1), true, out_plan) : status;
 }
 
-#define EXPORT(function, optional_out)                                                                                 \
+/* Outputs have room for all; the family's others have inverse second. */
+static dp_status unique_places(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = &call->in[0], *axis = &call->in[1], *out = call->out;
+    const dp_tensor *self = in->as.tensor;
+    int dim = -1;
+    int64_t n = dp_tensor_count(self);
+    dp_status status = DP_OK;
+    if (axis->kind != DP_ARG_ABSENT) {
+        status = dp_dim_check(axis->as.integer, self, axis->name, &dim);
+        if (status == DP_OK && !self->rank)
+            status = dp_fail(DP_ERR_ARGUMENT, "%s has no dimensions to be unique along", in->name);
+        n = status == DP_OK ? self->dims[dim] : 0;
+    }
+    if (status == DP_OK)
+        status = dim < 0 ? dp_shape_expect(out->as.tensor, out->name, &n, 1, "room for all elements")
+                         : dp_shape_expect(out->as.tensor, out->name, self->dims, self->rank, "room for all slices");
+    for (int i = 1; i < 4 && status == DP_OK; i++) {
+        if (out[i].kind != DP_ARG_TENSOR)
+            continue;
+        status = dp_element_expect(&out[i], DP_EL_BIT(DP_I64));
+        if (status == DP_OK)
+            status = dp_shape_expect(out[i].as.tensor, out[i].name, &n, 1, "room for one number for each");
+    }
+    if (status == DP_OK)
+        status = new_plan(call, dim, true, false, false, out_plan);
+    if (status != DP_OK)
+        return status;
+    state *s = dp_plan_state(*out_plan);
+    s->by_place = dp_arg_integer(&call->in[2], 1) == 0;
+    s->first = out[1].kind == DP_ARG_TENSOR ? out[1].slot : -1;
+    s->inverse = out[2].kind == DP_ARG_TENSOR ? out[2].slot : -1;
+    s->counts = out[3].kind == DP_ARG_TENSOR ? out[3].slot : -1;
+    return DP_OK;
+}
+
+#define EXPORT(function, optional_in, optional_out)                                                                    \
     extern const dp_function dp_sort_##function;                                                                       \
-    const dp_function dp_sort_##function = {#function, function, NULL, 0, optional_out};
-EXPORT(unique, 6)
-EXPORT(unique_consecutive, 6)
-EXPORT(unique_dim, 2)
+    const dp_function dp_sort_##function = {#function, function, NULL, optional_in, optional_out};
+EXPORT(unique, 0, 6)
+EXPORT(unique_consecutive, 0, 6)
+EXPORT(unique_dim, 0, 2)
+EXPORT(unique_places, 2, 14)
