@@ -17,7 +17,7 @@ static dp_value *find_input(const dp_graph *graph, const dp_input_shape *shape, 
     return NULL;
 }
 
-static dp_status set_shape(dp_graph *graph, const dp_input_shape *shape, int place) {
+static dp_status set_shape(dp_graph *graph, const dp_input_shape *shape, int place, bool open) {
     dp_value *value = find_input(graph, shape, place);
     if (!value && shape->name)
         return dp_fail(DP_ERR_ARGUMENT, "input_shape names \"%s\", which is no input; the first input is \"%s\" of %d",
@@ -30,15 +30,17 @@ static dp_status set_shape(dp_graph *graph, const dp_input_shape *shape, int pla
         return dp_fail(DP_ERR_ARGUMENT, "input_shape gives \"%s\" %d dimensions, but the model has %d", value->name,
                        shape->rank, t->rank);
     for (int d = 0; d < shape->rank; d++) {
-        if (shape->dims[d] < 0)
+        if (shape->dims[d] < (open ? DP_UNKNOWN : 0))
             return dp_fail(DP_ERR_ARGUMENT, "input_shape: dimension %d of \"%s\" is %lld, but must be at least 0", d,
                            value->name, (long long)shape->dims[d]);
-        if (t->rank != DP_UNKNOWN && t->dims[d] != DP_UNKNOWN && t->dims[d] != shape->dims[d])
+        if (t->rank != DP_UNKNOWN && t->dims[d] != DP_UNKNOWN && t->dims[d] != shape->dims[d] && shape->dims[d] != DP_UNKNOWN)
             return dp_fail(DP_ERR_ARGUMENT,
                            "input_shape: dimension %d of \"%s\" is %lld, but the model is made for %lld", d, value->name,
                            (long long)shape->dims[d], (long long)t->dims[d]);
     }
     dp_value_shape(value, t->element, shape->dims, shape->rank);
+    if (!dp_value_is_known(value))
+        return DP_OK;
     dp_status status = dp_tensor_check(&value->tensor, value->name);
     if (status != DP_OK || !shape->contents)
         return status;
@@ -58,36 +60,69 @@ static void drop_constant_inputs(dp_graph *graph) {
     graph->n_inputs = n;
 }
 
-static dp_status prepare(dp_model *model, int opset, const dp_input_shape *shapes, int n_shapes, FILE *print) {
+/* Shapes into a model as it was read; with unknown dims only for a model that is lowered when it runs. */
+static dp_status set_shapes(dp_model *model, const dp_input_shape *shapes, int n_shapes, bool open) {
     for (int i = 0; i < n_shapes; i++) {
-        dp_status status = set_shape(model->graph, &shapes[i], i);
+        dp_status status = set_shape(model->graph, &shapes[i], i, open);
         if (status != DP_OK)
             return status;
     }
     drop_constant_inputs(model->graph);
-    if (print) {
-        fputs("# as read\n", print);
-        dp_graph_print(model->graph, print);
+    for (int i = 0; i < model->graph->n_inputs; i++) {
+        const dp_value *value = model->graph->inputs[i];
+        if (value->tensor.element == DP_EL_NONE)
+            return dp_fail(DP_ERR_ARGUMENT, "the file does not say of what type input \"%s\" is", value->name);
+        if (!open && !dp_value_is_known(value))
+            return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"", value->name,
+                           value->name);
     }
-    dp_status status = dp_onnx_lower(model, opset);
-    if (status != DP_OK)
-        return status;
-    if (print) {
-        fputs("# after lowering\n", print);
-        dp_graph_print(model->graph, print);
-    }
-    return dp_passes_run(model->graph, print);
+    return DP_OK;
 }
 
-dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
-                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
+static void print_graph(const char *when, const dp_graph *graph, FILE *print) {
+    if (!print)
+        return;
+    fprintf(print, "# %s\n", when);
+    dp_graph_print(graph, print);
+}
+
+static dp_status read(const dp_onnx_source *source, bool open, dp_model **out_model, int *out_opset) {
     dp_model *model;
-    int opset;
-    dp_status status = dp_onnx_read(bytes, size_bytes, folder, &opset, &model);
+    dp_status status = dp_onnx_read(source->bytes, source->size_bytes, source->folder, out_opset, &model);
     if (status != DP_OK)
         return status;
-    model->precision = precision;
-    status = prepare(model, opset, shapes, n_shapes, print);
+    model->precision = source->precision;
+    status = set_shapes(model, source->shapes, source->n_shapes, open);
+    print_graph("as read", model->graph, source->print);
+    if (status == DP_OK)
+        status = dp_onnx_check(model->graph, *out_opset);
+    if (status == DP_OK)
+        *out_model = model;
+    else
+        dp_model_free(model);
+    return status;
+}
+
+dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
+    return read(source, true, out_model, out_opset);
+}
+
+dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
+    dp_onnx_cut cut = {.stopped = false};
+    dp_model *model;
+    int opset;
+    dp_status status = read(source, false, &model, &opset);
+    *out_stopped = false;
+    if (status != DP_OK)
+        return status;
+    status = dp_onnx_lower(model->graph, opset, &cut);
+    print_graph("after lowering", model->graph, source->print);
+    if (status == DP_OK && cut.stopped) {
+        *out_stopped = true;
+        status = cut.finds_dims ? dp_fail(DP_ERR_UNSUPPORTED, "shapes of the model depend on its data") : DP_ERR_UNSUPPORTED;
+    }
+    if (status == DP_OK)
+        status = dp_passes_run(model->graph, source->print);
     model->precision = NULL;
     if (status == DP_OK)
         *out_model = model;
@@ -98,16 +133,27 @@ dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *f
 
 #else
 
-dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
-                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
-    (void)bytes, (void)size_bytes, (void)folder, (void)shapes, (void)n_shapes, (void)precision, (void)print,
-        (void)out_model;
+static dp_status no_reader(void) {
     return dp_fail(DP_ERR_UNSUPPORTED, "this Doppel was built without protobuf-c, so that it reads no ONNX files");
 }
 
+dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
+    (void)source, (void)out_model, (void)out_stopped;
+    return no_reader();
+}
+dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
+    (void)source, (void)out_model, (void)out_opset;
+    return no_reader();
+}
 #endif
 
 dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
                           int n_shapes, FILE *print, dp_model **out_model) {
     return dp_compile_onnx_as(bytes, size_bytes, folder, shapes, n_shapes, NULL, print, out_model);
+}
+dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
+                             int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
+    bool stopped;
+    dp_onnx_source source = {bytes, size_bytes, folder, shapes, n_shapes, precision, print};
+    return dp_compile_fixed(&source, out_model, &stopped);
 }

@@ -15,8 +15,27 @@ typedef struct dp_input_shape {
     const void *contents; /* not NULL: the input has these elements for ever, and is none any more */
 } dp_input_shape;
 
+/* What is compiled. */
+typedef struct dp_onnx_source {
+    const void *bytes;
+    size_t size_bytes;
+    const char *folder; /* of the file, for weights beside it, or NULL */
+    const dp_input_shape *shapes;
+    int n_shapes;
+    const dp_precision *precision; /* types; NULL: those of the file. Not for dp_compile_open */
+    FILE *print; /* the graph is printed there after reading and after each pass; may be NULL */
+} dp_onnx_source;
+
 /*
- * A lowered model for these input shapes; inputs that are not named must have known shapes in the file. folder: of the
+ * A lowered model; inputs that are not named must have known shapes in the file. DP_ERR_UNSUPPORTED with *out_stopped when it
+ * must be lowered while it runs: shapes depend on data, or there are loops.
+ */
+dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped);
+/* The model as it was read, for dp_staged_new; dims of the shapes may be DP_UNKNOWN. All types of nodes are known. */
+dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset);
+
+/*
+ * dp_compile_fixed in short: a lowered model for these input shapes; inputs that are not named must have known shapes in the file. folder: of the
  * file, for weights beside it, or NULL. print: the graph is printed there after reading and after each pass (may be NULL).
  */
 dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,

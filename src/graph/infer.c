@@ -69,6 +69,22 @@ dp_status dp_node_prepare(const dp_node *node, dp_plan **out_plan) {
     return status == DP_OK ? DP_OK : complain(node, status);
 }
 
+/* Types that are not registered have neither property; dp_node_infer complains about them. */
+static const dp_typed *find_quietly(const char *type) {
+    for (unsigned i = 0; i < dp_typed_count; i++)
+        if (strcmp(dp_typed_all[i].op.name, type) == 0)
+            return &dp_typed_all[i];
+    return NULL;
+}
+bool dp_node_finds_dims(const dp_node *node) {
+    const dp_typed *type = find_quietly(node->type);
+    return type && type->op.function->optional_out & DP_FINDS_DIMS;
+}
+bool dp_node_reads(const dp_node *node, int index) {
+    const dp_typed *type = find_quietly(node->type);
+    return type && dp_typed_reads(type, node->n_inputs, index);
+}
+
 static dp_status check_inputs(const dp_node *node) {
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && !dp_value_is_known(node->inputs[i]))

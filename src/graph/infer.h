@@ -12,6 +12,11 @@ dp_status dp_node_prepare(const dp_node *node, dp_plan **out_plan);
 /* Sets the shapes of the outputs. Their element types must be set, the inputs known. */
 dp_status dp_node_infer(dp_node *node);
 
+/* Whether the dims of its outputs are the most that they can be, and a run finds those that they have. */
+bool dp_node_finds_dims(const dp_node *node);
+/* Whether the plan reads the contents of input `index`: it must be a constant then. */
+bool dp_node_reads(const dp_node *node, int index);
+
 /*
  * Runs the node if all its inputs are constants and its outputs are not much larger than they: the outputs become
  * constants and the node leaves the graph (*out_folded).

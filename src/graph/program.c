@@ -1,5 +1,6 @@
 #include "graph/program.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "graph/infer.h"
@@ -28,6 +29,7 @@ struct dp_program {
     patch *patches;
     dp_span *spans; /* by place: alive from step to step */
     const char **names; /* of nodes, by step */
+    dp_tensor *most;    /* views of the tensors of the plans that find dims, as they were made, by patch */
     uint32_t *same; /* the number whose storage a value shares, often its own */
     size_t work_bytes, workspace_offset;
     uint32_t n_plans, n_values, n_patches;
@@ -125,10 +127,8 @@ static dp_status make_plans(dp_program *p, dp_graph *graph) {
         dp_status status = dp_node_prepare(node, &p->plans[step]);
         if (status != DP_OK)
             return status;
-        if (p->plans[step]->finds_dims)
-            return dp_fail(DP_ERR_UNSUPPORTED,
-                           "node \"%s\" (%s): the shape of its result depends on data that only a run has", node->name,
-                           node->type);
+        if (p->plans[step]->finds_dims && !dp_node_finds_dims(node))
+            return dp_fail(DP_ERR_INTERNAL, "%s finds dims, but its function does not say so", node->type);
         p->names[step] = node->name;
         p->n_patches += (uint32_t)p->plans[step]->n_tensors;
         if (p->plans[step]->workspace_bytes > workspace)
@@ -145,13 +145,21 @@ static dp_status make_patches(dp_program *p) {
     p->patches = dp_arena_alloc(&p->arena, p->n_patches * sizeof(patch));
     if (!p->patches)
         return no_memory();
+    bool finds_dims = false;
+    for (uint32_t i = 0; i < p->n_plans; i++)
+        finds_dims |= p->plans[i]->finds_dims;
+    if (finds_dims && !(p->most = dp_arena_alloc(&p->arena, p->n_patches * sizeof *p->most)))
+        return no_memory();
     p->n_patches = 0;
     for (uint32_t i = 0; i < p->n_plans; i++) {
         dp_plan *plan = p->plans[i];
         for (int t = 0; t < plan->n_tensors; t++) {
             void **base = &plan->tensors[t].view.base;
-            if (is_number(p, *base))
-                p->patches[p->n_patches++] = (patch){base, p->same[(uintptr_t)*base - 1]};
+            if (!is_number(p, *base))
+                continue;
+            if (plan->finds_dims)
+                p->most[p->n_patches] = plan->tensors[t].view;
+            p->patches[p->n_patches++] = (patch){base, p->same[(uintptr_t)*base - 1]};
         }
     }
     return DP_OK;
@@ -210,9 +218,26 @@ size_t dp_program_work_bytes(const dp_program *p) {
     return p->work_bytes;
 }
 
+static dp_tensor *view_of(const patch *at) {
+    return (dp_tensor *)((char *)at->base - offsetof(dp_tensor, base));
+}
+
+bool dp_program_found(const dp_program *p, int index, dp_tensor *out_view) {
+    for (uint32_t i = 0; p->most && i < p->n_patches; i++) {
+        const place *at = &p->places[p->patches[i].place];
+        if (!p->most[i].base || at->kind != PLACE_OUTPUT || at->offset != (size_t)index)
+            continue;
+        *out_view = *view_of(&p->patches[i]);
+        return true;
+    }
+    return false;
+}
+
 dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *outputs, void *work) {
     for (uint32_t i = 0; i < p->n_patches; i++) {
         const place *at = &p->places[p->patches[i].place];
+        if (p->most && p->most[i].base)
+            *view_of(&p->patches[i]) = p->most[i];
         *p->patches[i].base = at->kind == PLACE_INPUT    ? inputs[at->offset]
                               : at->kind == PLACE_OUTPUT ? outputs[at->offset]
                                                          : (char *)work + at->offset;

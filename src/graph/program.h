@@ -20,4 +20,7 @@ size_t dp_program_work_bytes(const dp_program *program);
 /* inputs and outputs by their place in the graph: contiguous, as large as the graph's values. */
 dp_status dp_program_run(dp_program *program, void *const *inputs, void *const *outputs, void *work);
 
+/* The dims that the last run has found for output `index`, in *view; false: they are those of the graph. */
+bool dp_program_found(const dp_program *program, int index, dp_tensor *out_view);
+
 #endif

@@ -44,6 +44,7 @@ typedef struct dp_arg {
 } dp_arg;
 
 enum { DP_OP_PARAMS = 48, DP_OP_BINDS = 32 };
+#define DP_FINDS_DIMS 0x80000000u /* in optional_out: plans of the function find dims of their outputs (finds_dims) */
 
 struct dp_operator;
 struct dp_plan;
@@ -62,7 +63,7 @@ typedef struct dp_function {
     const char *name;
     dp_status (*prepare)(const dp_operator_call *call, struct dp_plan **out_plan);
     const void *detail;
-    uint32_t optional_in, optional_out; /* bit i: argument i of the mapping may be absent */
+    uint32_t optional_in, optional_out; /* bit i: argument i of the mapping may be absent; DP_FINDS_DIMS */
 } dp_function;
 
 typedef struct dp_param {

@@ -44,13 +44,21 @@ dp_status dp_low_need(dp_lowering *l, int least) {
     return DP_OK;
 }
 
+bool dp_low_want(dp_lowering *l, int i) {
+    const dp_value *value = dp_low_in(l, i);
+    if (value && value->is_constant)
+        return true;
+    dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d (%s) must be known before the model runs", i,
+                value ? value->name : "absent");
+    if (value && i < 32)
+        l->wanted |= (uint32_t)1 << i;
+    return false;
+}
+
 int dp_low_numbers(dp_lowering *l, int i, int64_t *out_numbers, int room) {
     const dp_value *value = dp_low_in(l, i);
-    if (!value || !value->is_constant) {
-        dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d (%s) must be known before the model runs", i,
-                    value ? value->name : "absent");
+    if (!dp_low_want(l, i))
         return -1;
-    }
     const dp_tensor *t = &value->tensor;
     int64_t count = dp_tensor_count(t);
     if (count > room || (t->element != DP_I64 && t->element != DP_I32)) {
@@ -78,17 +86,30 @@ int dp_low_axes(dp_lowering *l, const char *name, int i, int64_t *out_numbers, i
     return (int)arg->count;
 }
 
-dp_node *dp_low_begin(dp_lowering *l, const char *type, int n_outputs, int n_inputs, ...) {
+static dp_node *begin(dp_lowering *l, dp_node *before, const char *type, int n_outputs, int n_inputs, va_list inputs) {
     if (l->status != DP_OK)
         return NULL;
-    dp_node *node = dp_node_new(l->node->graph, l->node, type, l->node->name, n_inputs, n_outputs);
-    va_list args;
-    va_start(args, n_inputs);
+    dp_node *node = dp_node_new(l->node->graph, before, type, l->node->name, n_inputs, n_outputs);
     for (int i = 0; node && i < n_inputs; i++)
-        node->inputs[i] = va_arg(args, dp_value *);
-    va_end(args);
+        node->inputs[i] = va_arg(inputs, dp_value *);
     if (!node)
         keep(l, DP_ERR_OUT_OF_MEMORY);
+    return node;
+}
+
+dp_node *dp_low_begin(dp_lowering *l, const char *type, int n_outputs, int n_inputs, ...) {
+    va_list inputs;
+    va_start(inputs, n_inputs);
+    dp_node *node = begin(l, l->node, type, n_outputs, n_inputs, inputs);
+    va_end(inputs);
+    return node;
+}
+
+dp_node *dp_low_later(dp_lowering *l, const char *type, int n_outputs, int n_inputs, ...) {
+    va_list inputs;
+    va_start(inputs, n_inputs);
+    dp_node *node = begin(l, l->node->next, type, n_outputs, n_inputs, inputs);
+    va_end(inputs);
     return node;
 }
 
@@ -134,17 +155,35 @@ bool dp_low_output(dp_lowering *l, dp_node *node, int i, int element) {
     return true;
 }
 
+/* Inputs whose contents the operator reads when its plan is made; such as were computed from the ONNX node's by this row. */
+static void want_read(dp_lowering *l, const dp_node *node) {
+    for (int i = 0; i < node->n_inputs && l->status == DP_OK; i++) {
+        const dp_value *value = node->inputs[i];
+        if (!value || value->is_constant || !dp_node_reads(node, i))
+            continue;
+        for (int k = 0; k < l->node->n_inputs; k++)
+            if (value == l->node->inputs[k] && !dp_low_want(l, k))
+                return;
+        for (int k = 1; k < l->node->n_inputs; k++)
+            if (l->node->inputs[k])
+                dp_low_want(l, k);
+    }
+}
+
 dp_value *dp_low_end(dp_lowering *l, dp_node *node) {
-    bool folded;
+    bool folded = false;
     for (int i = 0; node && i < node->n_outputs && l->status == DP_OK; i++)
         if (!node->outputs[i] && !dp_low_output(l, node, i, element_of_inputs(node)))
             return NULL;
     if (!node || l->status != DP_OK)
         return NULL;
     dp_value *first = node->outputs[0];
-    keep(l, dp_node_infer(node));
+    want_read(l, node);
+    if (l->status == DP_OK)
+        keep(l, dp_node_infer(node));
     if (l->status == DP_OK)
         keep(l, dp_node_fold(node, &folded));
+    l->finds_dims |= l->status == DP_OK && !folded && dp_node_finds_dims(node);
     return l->status == DP_OK ? first : NULL;
 }
 
@@ -275,32 +314,69 @@ static void find_unknown(const dp_graph *graph, int opset, unknown_types *u) {
     }
 }
 
-static dp_status lower_graph(dp_graph *graph, int opset) {
+/* Takes out what a row that gave up has made. */
+static void roll_back(dp_node *node, dp_node *before) {
+    while (node->previous != before)
+        dp_node_remove(node->previous);
+    for (int i = 0; i < node->n_outputs; i++) {
+        if (!node->outputs[i])
+            continue;
+        node->outputs[i]->tensor = (dp_tensor){.element = DP_EL_NONE, .rank = DP_UNKNOWN};
+        node->outputs[i]->is_constant = false;
+        dp_node_output(node, i, node->outputs[i]);
+    }
+}
+
+/* With one input, the other short lists of integers beside it: they are read next. */
+static uint32_t wanted_with(const dp_node *node, uint32_t wanted) {
+    for (int i = 1; i < node->n_inputs && i < 32; i++) {
+        const dp_value *value = node->inputs[i];
+        bool is_short = value && value->tensor.rank <= 1 && dp_tensor_count(&value->tensor) <= 2 * DP_TENSOR_DIMS;
+        if (is_short && !value->is_constant && dp_element_is_int(value->tensor.element))
+            wanted |= (uint32_t)1 << i;
+    }
+    return wanted;
+}
+
+static dp_status check_outputs(const dp_node *node) {
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] && node->outputs[i]->producer == node)
+            return dp_fail(DP_ERR_UNSUPPORTED, "node \"%s\" (%s): output %d is not supported", node->name, node->type, i);
+    return DP_OK;
+}
+
+dp_status dp_onnx_lower(dp_graph *graph, int opset, dp_onnx_cut *out_cut) {
+    *out_cut = (dp_onnx_cut){.stopped = false};
     for (dp_node *node = graph->first, *next; node; node = next) {
-        next = node->next;
         const dp_onnx_row *row = find_row(node->type, opset);
-        dp_lowering l = {node, graph->model, opset, row->detail, DP_OK};
+        dp_node *before = node->previous;
+        dp_lowering l = {.node = node, .model = graph->model, .opset = opset, .detail = row->detail};
         dp_status status = row->lower(&l);
+        if (l.wanted || l.runs_apart) {
+            roll_back(node, before);
+            uint32_t wanted = l.wanted ? wanted_with(node, l.wanted) : 0;
+            *out_cut = (dp_onnx_cut){.stopped = true, .wanted = wanted, .runs_apart = l.runs_apart, .node = node};
+            return DP_OK;
+        }
+        if (status == DP_OK)
+            status = check_outputs(node);
         if (status != DP_OK)
             return status;
-        for (int i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i] && node->outputs[i]->producer == node)
-                return dp_fail(DP_ERR_UNSUPPORTED, "node \"%s\" (%s): output %d is not supported", node->name,
-                               node->type, i);
+        next = node->next;
         dp_node_remove(node);
+        if (l.finds_dims) {
+            *out_cut = (dp_onnx_cut){.stopped = true, .finds_dims = true, .node = next};
+            return DP_OK;
+        }
     }
     return DP_OK;
 }
 
-dp_status dp_onnx_lower(dp_model *model, int opset) {
+dp_status dp_onnx_check(const dp_graph *graph, int opset) {
     unknown_types unknown = {.count = 0};
-    for (int i = 0; i < model->graph->n_inputs; i++)
-        if (!dp_value_is_known(model->graph->inputs[i]))
-            return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"",
-                           model->graph->inputs[i]->name, model->graph->inputs[i]->name);
-    find_unknown(model->graph, opset, &unknown);
+    find_unknown(graph, opset, &unknown);
     if (unknown.count)
         return dp_fail(DP_ERR_UNSUPPORTED, "%d nodes have types that are not supported: %s", unknown.count,
                        unknown.list);
-    return lower_graph(model->graph, opset);
+    return DP_OK;
 }

@@ -6,11 +6,23 @@
 
 #include "graph/graph.h"
 
+/* Where lowering stopped, because what comes next is known only when the model runs. */
+typedef struct dp_onnx_cut {
+    bool stopped;    /* false: every node is lowered */
+    bool finds_dims; /* the nodes before it find the dims of their outputs when they run */
+    bool runs_apart; /* `node` is a Loop or Scan */
+    uint32_t wanted; /* bit i: the contents of input i of `node` must be known */
+    dp_node *node;   /* the first that is not lowered; NULL: none is left */
+} dp_onnx_cut;
+
+/* DP_ERR_UNSUPPORTED with a sentence that names all nodes of the graph and those inside whose type is not known, at once. */
+dp_status dp_onnx_check(const dp_graph *graph, int opset);
+
 /*
- * Every node of the model: shapes of the main graph's inputs must be known. What depends on constants only is computed.
- * DP_ERR_UNSUPPORTED with a sentence that names all nodes whose type is not known, at once; for other reasons the first.
+ * The graph's nodes in order, as far as possible: shapes of its inputs must be known, and dp_onnx_check have passed. What depends on
+ * constants only is computed. The nodes from *out_cut->node on stay as they were.
  */
-dp_status dp_onnx_lower(dp_model *model, int opset);
+dp_status dp_onnx_lower(dp_graph *graph, int opset, dp_onnx_cut *out_cut);
 
 /* One ONNX node at work. It is taken out of the graph afterwards; new nodes are put before it. */
 typedef struct dp_lowering {
@@ -19,6 +31,8 @@ typedef struct dp_lowering {
     int opset;
     const char *detail; /* of the row */
     dp_status status;   /* the first failure of the functions below; dp_low_end returns it */
+    uint32_t wanted;    /* as in dp_onnx_cut, and so are the next two */
+    bool runs_apart, finds_dims;
 } dp_lowering;
 
 /* One row of rows.def: ONNX type, first version of the operator set with this meaning, how. The last row that fits counts. */
@@ -45,6 +59,8 @@ static inline int dp_low_rank(const dp_lowering *l, int i) {
 }
 /* Fails unless inputs 0 to least - 1 are there. */
 dp_status dp_low_need(dp_lowering *l, int least);
+/* True when input i is a constant. Otherwise the row must give up: it is tried again when the contents are known. */
+bool dp_low_want(dp_lowering *l, int i);
 /* The integers of constant input i, at most `room`, and how many; -1 when it is absent, no constant or too long (l->status). */
 int dp_low_numbers(dp_lowering *l, int i, int64_t *out_numbers, int room);
 /* The integers of attribute `name`, of input i if that is there instead, or none: 0. */
@@ -67,6 +83,12 @@ bool dp_low_output(dp_lowering *l, dp_node *node, int i, int element);
 dp_value *dp_low_end(dp_lowering *l, dp_node *node);
 /* dp_low_give(l, node, 0, 0, element), dp_low_end and the status. */
 dp_status dp_low_last(dp_lowering *l, dp_node *node, int element);
+
+/*
+ * An ONNX node behind the one at work, to be lowered after it. Needed where shapes that the row goes on with are found when
+ * its first nodes run. Inputs follow as in dp_low_begin. NULL when memory is exhausted.
+ */
+dp_node *dp_low_later(dp_lowering *l, const char *type, int n_outputs, int n_inputs, ...);
 
 /* Constants: a scalar of the type of `like`, and a list of integers. NULL after a failure. */
 dp_value *dp_low_scalar(dp_lowering *l, const dp_value *like, double value);

@@ -8,8 +8,11 @@
 /* The value of a constant of one element. */
 static bool read_number(dp_lowering *l, int i, double *out) {
     const dp_value *value = dp_low_in(l, i);
-    if (!value || !value->is_constant || dp_tensor_count(&value->tensor) != 1) {
-        dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d must be one number that is known before the model runs", i);
+    if (!dp_low_want(l, i))
+        return false;
+    if (dp_tensor_count(&value->tensor) != 1) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "input %d has %lld elements, but must be one number", i,
+                    (long long)dp_tensor_count(&value->tensor));
         return false;
     }
     const void *at = value->tensor.base;

@@ -184,8 +184,10 @@ static int read_scales(dp_lowering *l, int i, double *scale) {
     }
     if (!value || dp_tensor_count(&value->tensor) == 0)
         return 0;
-    if (!value->is_constant || value->tensor.element != DP_F32 || dp_tensor_count(&value->tensor) > DP_TENSOR_DIMS) {
-        dp_low_fail(l, DP_ERR_UNSUPPORTED, "scales must be floats that are known before the model runs");
+    if (!dp_low_want(l, i))
+        return -1;
+    if (value->tensor.element != DP_F32 || dp_tensor_count(&value->tensor) > DP_TENSOR_DIMS) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "scales must be at most %d floats", DP_TENSOR_DIMS);
         return -1;
     }
     for (int64_t d = 0; d < dp_tensor_count(&value->tensor); d++)
@@ -235,9 +237,10 @@ dp_status dp_low_resize(dp_lowering *l) {
         return dp_low_fail(l, DP_ERR_ARGUMENT, "%d scales and %d sizes do not fit %d dimensions", n_scales, n_sizes, n_axes);
     const dp_value *region = since_11 ? dp_low_in(l, 1) : NULL;
     bool crops = strcmp(r.transform, "tf_crop_and_resize") == 0;
-    if (crops && (!region || !region->is_constant || region->tensor.element != DP_F32 ||
-                  dp_tensor_count(&region->tensor) != 2 * n_axes))
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "roi must be floats that are known before the model runs");
+    if (crops && !dp_low_want(l, 1))
+        return l->status;
+    if (crops && (region->tensor.element != DP_F32 || dp_tensor_count(&region->tensor) != 2 * n_axes))
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "roi must be %d floats", 2 * n_axes);
     for (int d = 0; d < rank; d++) {
         out[d] = x->tensor.dims[d];
         scale[d] = 1;

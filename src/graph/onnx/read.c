@@ -279,13 +279,18 @@ static dp_status read_ends(reader *r, const Onnx__GraphProto *from, scope *names
     return DP_OK;
 }
 
-static dp_status read_outputs(const Onnx__GraphProto *from, const scope *names, dp_graph *graph) {
+/* What the file says of the type and shape of outputs is kept until lowering works them out. */
+static dp_status read_outputs(reader *r, const Onnx__GraphProto *from, const scope *names, dp_graph *graph) {
     for (size_t i = 0; i < from->n_output; i++) {
         const char *name = from->output[i]->name;
         dp_value *value = name ? look_up(names, name) : NULL;
         if (!value)
             return dp_fail(DP_ERR_ARGUMENT, "output \"%s\" of graph \"%s\" is made by no node", name ? name : "",
                            graph->name);
+        bool open = value->producer && value->producer->graph == graph && value->tensor.element == DP_EL_NONE;
+        dp_status status = open ? read_type(r, from->output[i], value) : DP_OK;
+        if (status != DP_OK)
+            return status;
         graph->outputs[graph->n_outputs++] = value;
     }
     return DP_OK;
@@ -300,7 +305,7 @@ static dp_status read_graph(reader *r, const Onnx__GraphProto *from, const scope
     for (size_t i = 0; i < from->n_node && status == DP_OK; i++)
         status = read_node(r, from->node[i], i, &names, graph);
     if (status == DP_OK)
-        status = read_outputs(from, &names, graph);
+        status = read_outputs(r, from, &names, graph);
     tdestroy(names.values, keep_value);
     return status;
 }

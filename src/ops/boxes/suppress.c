@@ -201,4 +201,4 @@ static dp_status suppress(const dp_operator_call *call, dp_plan **out_plan) {
 }
 
 extern const dp_function dp_boxes_suppress;
-const dp_function dp_boxes_suppress = {"suppress", suppress, NULL, 0x1c, 0};
+const dp_function dp_boxes_suppress = {"suppress", suppress, NULL, 0x1c, DP_FINDS_DIMS};

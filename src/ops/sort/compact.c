@@ -302,9 +302,9 @@ static dp_status masked_scatter(const dp_operator_call *call, dp_plan **out_plan
     return DP_OK;
 }
 
-#define EXPORT(function)                                                                                               \
+#define EXPORT(function, optional_out)                                                                                             \
     extern const dp_function dp_sort_##function;                                                                       \
-    const dp_function dp_sort_##function = {#function, function, NULL, 0, 0};
-EXPORT(nonzero)
-EXPORT(masked_select)
-EXPORT(masked_scatter)
+    const dp_function dp_sort_##function = {#function, function, NULL, 0, optional_out};
+EXPORT(nonzero, DP_FINDS_DIMS)
+EXPORT(masked_select, DP_FINDS_DIMS)
+EXPORT(masked_scatter, 0)

@@ -90,4 +90,4 @@ static dp_status compress(const dp_operator_call *call, dp_plan **out_plan) {
 }
 
 extern const dp_function dp_sort_compress;
-const dp_function dp_sort_compress = {"compress", compress, NULL, 4, 0};
+const dp_function dp_sort_compress = {"compress", compress, NULL, 4, DP_FINDS_DIMS};

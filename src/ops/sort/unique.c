@@ -400,7 +400,7 @@ static dp_status unique_places(const dp_operator_call *call, dp_plan **out_plan)
 
 #define EXPORT(function, optional_in, optional_out)                                                                    \
     extern const dp_function dp_sort_##function;                                                                       \
-    const dp_function dp_sort_##function = {#function, function, NULL, optional_in, optional_out};
+    const dp_function dp_sort_##function = {#function, function, NULL, optional_in, (optional_out) | DP_FINDS_DIMS};
 EXPORT(unique, 0, 6)
 EXPORT(unique_consecutive, 0, 6)
 EXPORT(unique_dim, 0, 2)

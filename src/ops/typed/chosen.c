@@ -16,4 +16,4 @@ static dp_status nonzero(const dp_operator_call *call, dp_plan **out_plan) {
 }
 
 extern const dp_function dp_typed_nonzero;
-const dp_function dp_typed_nonzero = {"nonzero", nonzero, NULL, 0, 0};
+const dp_function dp_typed_nonzero = {"nonzero", nonzero, NULL, 0, DP_FINDS_DIMS};

@@ -1,0 +1,34 @@
+/*
+ * staged.h - a model that is lowered while it runs, as far as shapes and values are known: input shapes chosen at run time,
+ * shapes that depend on data, If, Loop and Scan.
+ *
+ * A stage is a program for the nodes that could be lowered, and what must be known to go on: dims that it finds, contents of a
+ * few values, or the results of a Loop. What follows is lowered once per such knowledge and kept; when there are too many
+ * stages, the ones unused for longest are given up. One thread at a time.
+ */
+#ifndef DOPPEL_GRAPH_STAGED_H
+#define DOPPEL_GRAPH_STAGED_H
+
+#include "graph/graph.h"
+
+typedef struct dp_staged dp_staged;
+
+enum { DP_STAGES_MAX = 128 };
+
+/* `source` is as dp_onnx_read makes it, checked by dp_onnx_check; it is borrowed and must not be used by others. */
+dp_status dp_staged_new(dp_graph *source, int opset, dp_staged **out_staged);
+void dp_staged_free(dp_staged *staged); /* NULL is allowed */
+
+/*
+ * Gives the memory of output `index`, whose element and dims are set: sets tensor->base, 64-byte aligned, large enough. Called once per
+ * output, before the last nodes run.
+ */
+typedef dp_status dp_room(void *data, int index, dp_tensor *tensor);
+
+/* Inputs: contiguous tensors of known shapes, in the order of source->inputs. */
+dp_status dp_staged_run(dp_staged *staged, const dp_tensor *inputs, dp_room *room, void *data);
+
+/* Stages that are kept now: for tests. */
+int dp_staged_count(const dp_staged *staged);
+
+#endif
