@@ -1,0 +1,132 @@
+/*
+ * finish.h - the end of a tile: from sums to the output. Sums in registers go straight out when only a clip and a
+ * residual are asked for and all vectors are whole (plain); others go through a piece of the first level cache.
+ */
+#ifndef DOPPEL_MATH_ROWS_FINISH_H
+#define DOPPEL_MATH_ROWS_FINISH_H
+
+#include "math/rows/lanes.h"
+
+enum {
+    RV_WIDE = 8,          /* vectors of the widest tile */
+    RV_SUMS = 2 * RV_TILE /* of any tile */
+};
+
+typedef struct rv_end {
+    const dp_rows_finish *finish;
+    float low, high; /* of a plain end */
+    bool is_plain;
+    size_t columns; /* that are written */
+    float *y;       /* the tile's first element */
+    ptrdiff_t y_stride;
+    const float *residual;
+    ptrdiff_t residual_stride;
+} rv_end;
+
+DP_INLINE rv_end rv_end_of(const dp_rows_finish *f) {
+    const float inf = __builtin_inff();
+    const bool clips = f->activation == DP_ROWS_CLIP;
+    return (rv_end){.finish = f,
+                    .low = clips                           ? f->alpha
+                           : f->activation == DP_ROWS_RELU ? 0
+                                                           : -inf,
+                    .high = clips ? f->beta : inf,
+                    .is_plain = f->activation <= DP_ROWS_CLIP};
+}
+
+/* n sums, and the residual (or NULL), in the order of rv_end.finish. */
+#define RV_APPLY(EXPRESSION)                                                                                           \
+    {                                                                                                                  \
+        DP_LANE_LOOP(n, vf x = vf_load_f32(from, i); if (early) x = x + vf_load_f32(early, i); x = EXPRESSION;         \
+                     if (late) x = x + vf_load_f32(late, i);                                                           \
+                     vf_store_f32(to, i, x), vf x = vf_load_f32_n(from, i, rest);                                      \
+                     if (early) x = x + vf_load_f32_n(early, i, rest); x = EXPRESSION;                                 \
+                     if (late) x = x + vf_load_f32_n(late, i, rest); vf_store_f32_n(to, i, rest, x))                   \
+        break;                                                                                                         \
+    }
+
+/* NaN stays: vf_greatest and vf_least give their second operand. */
+DP_INLINE vf rv_bound(vf x, vf low, vf high) {
+    return vf_least(high, vf_greatest(low, x));
+}
+
+static inline void rv_finish_row(const dp_rows_finish *f, const float *from, const float *residual, float *to,
+                                 size_t n) {
+    const float *early = f->residual_last ? NULL : residual, *late = f->residual_last ? residual : NULL;
+    const vf zero = vf_set(0.0f), one = vf_set(1.0f), alpha = vf_set(f->alpha), beta = vf_set(f->beta);
+    switch (f->activation) {
+    case DP_ROWS_RELU:
+        RV_APPLY(vf_greatest(zero, x))
+    case DP_ROWS_CLIP:
+        RV_APPLY(rv_bound(x, alpha, beta))
+    case DP_ROWS_LEAKY_RELU:
+        RV_APPLY(vf_blend(vf_lt(x, zero), alpha * x, x))
+    case DP_ROWS_HARD_SIGMOID:
+        RV_APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))
+    case DP_ROWS_HARD_SWISH:
+        RV_APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))
+    case DP_ROWS_SIGMOID:
+        RV_APPLY(sigmoid_of(x))
+    case DP_ROWS_SILU:
+        RV_APPLY(x * sigmoid_of(x))
+    case DP_ROWS_TANH:
+        RV_APPLY(tanh_of(x))
+    case DP_ROWS_GELU_ERF:
+        RV_APPLY(gelu_erf_of(x))
+    case DP_ROWS_GELU_TANH:
+        RV_APPLY(gelu_tanh_of(x))
+    default:
+        RV_APPLY(x)
+    }
+}
+
+/* rows of sums, `stride` floats apart. Not inlined: it is the slow way out of every kernel. */
+static __attribute__((noinline, unused)) void rv_finish(const rv_end *e, const float *sums, size_t stride,
+                                                        size_t rows) {
+    for (size_t r = 0; r < rows; r++)
+        rv_finish_row(e->finish, sums + r * stride,
+                      e->residual ? e->residual + (ptrdiff_t)r * e->residual_stride : NULL,
+                      e->y + (ptrdiff_t)r * e->y_stride, e->columns);
+}
+
+/* rows x vectors sums, a clip and the residual. */
+DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors, rv sum[][RV_WIDE]) {
+    const bool late = e->finish->residual_last;
+    const ptrdiff_t step = e->y_stride, residual_step = e->residual_stride;
+    const float *residual = e->residual;
+    float *y = e->y;
+    if (residual && !late) {
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] +=
+                rv_load(residual + (ptrdiff_t)r * residual_step + v * RV_LANES);
+        }
+    }
+    const rv low = rv_spread(&e->low), high = rv_spread(&e->high);
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_clip(sum[r][v], low, high);
+    }
+    if (residual && late) {
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] +=
+                rv_load(residual + (ptrdiff_t)r * residual_step + v * RV_LANES);
+        }
+    }
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(y + (ptrdiff_t)r * step + v * RV_LANES, sum[r][v]);
+    }
+}
+
+/* Sums of a tile to where they belong. */
+DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vectors, rv sum[][RV_WIDE]) {
+    if (e->is_plain && e->columns == vectors * RV_LANES) {
+        rv_plain(e, rows, vectors, sum);
+        return;
+    }
+    float room[RV_SUMS * RV_LANES] __attribute__((aligned(64)));
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(room + (r * vectors + v) * RV_LANES, sum[r][v]);
+    }
+    rv_finish(e, room, vectors * RV_LANES, rows);
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* kernel.c - the kernels of rows.h, in the vocabulary of lanes.h: one source for every rung. */
+#include "math/rows/finish.h"
+#include "math/rows/rung.h"
+
+enum { CHUNK = 256 /* k of a panel that stays in the first level cache while rows pass: 16 KB */ };
+
+/* What one kernel works on: some rows, some vectors of columns, a part of k. */
+typedef struct tile {
+    const float *const *rows;    /* of its first tap; those of the next tap are RV_TILE further */
+    size_t taps, skip, channels; /* channels [skip, skip + channels) of every tap */
+    const float *weights;
+    size_t panel_stride;
+    const float *bias; /* whole vectors */
+    float *sums;
+    size_t sums_stride;
+    bool starts, ends; /* the first part of k, and the last: between them sums lie in `sums` */
+    rv_end end;
+} tile;
+
+/* Where vector v of the columns is. Pieces of columns start at multiples of their width, so that it lies in one panel.
+ */
+DP_INLINE size_t vector_at(size_t v, size_t panel_stride) {
+    return v * RV_LANES / DP_ROWS_PANEL * panel_stride + v * RV_LANES % DP_ROWS_PANEL;
+}
+
+DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t) {
+    rv sum[RV_TILE][RV_WIDE];
+    if (t->starts) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) {
+            rv first = rv_load(t->bias + v * RV_LANES);
+            RV_UNROLL for (size_t r = 0; r < rows; r++) sum[r][v] = first;
+        }
+    } else {
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] =
+                rv_load(t->sums + r * t->sums_stride + v * RV_LANES);
+        }
+    }
+    const float *w = t->weights;
+    const size_t panel_stride = t->panel_stride, n = t->channels;
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[RV_TILE];
+        RV_UNROLL for (size_t r = 0; r < rows; r++) a[r] = t->rows[tap * RV_TILE + r] + t->skip;
+        for (size_t i = 0; i < n; i++, w += DP_ROWS_PANEL) {
+            rv b[RV_WIDE];
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) b[v] = rv_load(w + vector_at(v, panel_stride));
+            RV_UNROLL for (size_t r = 0; r < rows; r++) {
+                rv x = rv_spread(a[r] + i);
+                RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] += x * b[v];
+            }
+        }
+    }
+    if (t->ends) {
+        rv_end_tile(&t->end, rows, vectors, sum);
+        return;
+    }
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(t->sums + r * t->sums_stride + v * RV_LANES, sum[r][v]);
+    }
+}
+
+typedef void (*tile_fn)(const tile *t);
+#define TILE(rows, vectors)                                                                                            \
+    static void tile_##rows##x##vectors(const tile *t) {                                                               \
+        tile_body(rows, vectors, t);                                                                                   \
+    }
+#define TILES_OF(rows) TILE(rows, 1) TILE(rows, 2)
+#define ROW_OF(rows)                                                                                                   \
+    { tile_##rows##x1, tile_##rows##x2, NULL, NULL }
+TILES_OF(1)
+TILE(1, 4)
+TILE(1, 8) TILES_OF(2) TILE(2, 4) TILES_OF(3) TILES_OF(4)
+
+/* [rows - 1][log2 of vectors], NULL where sums would not fit the registers. Few rows go by more columns at once: there
+ * is nothing else to keep the multipliers busy with. */
+#define FIRST_ROWS {tile_1x1, tile_1x2, tile_1x4, tile_1x8}, {tile_2x1, tile_2x2, tile_2x4, NULL}, ROW_OF(3), ROW_OF(4)
+#if RV_TILE == 8
+    TILES_OF(5) TILES_OF(6) TILES_OF(7)
+        TILES_OF(8) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
+#elif RV_TILE == 6
+    TILES_OF(5) TILES_OF(6) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
+#else
+    static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS};
+#endif
+
+/* log2 of the vectors of the widest kernel for so many rows and columns; less than one vector counts as one. */
+static size_t choose_width(size_t rows, size_t columns) {
+    size_t log = 0;
+    while (log < 3 && tiles[rows - 1][log + 1] && columns > (size_t)RV_LANES << log &&
+           (log == 0 || columns >= (size_t)RV_LANES << (log + 1)))
+        log++;
+    return log;
+}
+
+/* All rows of the block with one piece of columns, from column `at` of the block on. Returns how many columns. */
+static size_t run_piece(const dp_rows_weights *w, const dp_rows_block *b, tile part, size_t at, float *sums) {
+    const size_t left = b->columns - at, column = b->first + at;
+    const size_t log = choose_width(b->count < RV_TILE ? b->count : RV_TILE, left), width = (size_t)RV_LANES << log;
+    const size_t columns = left < width ? left : width;
+    float bias[RV_WIDE * RV_LANES] __attribute__((aligned(64)));
+    for (size_t c = 0; c < width && part.starts; c++)
+        bias[c] = w->bias && c < columns ? w->bias[column + c] : 0;
+    part.bias = bias;
+    part.weights += column / DP_ROWS_PANEL * w->panel_stride + column % DP_ROWS_PANEL;
+    part.sums = sums + at;
+    part.end.columns = columns;
+    part.end.y = b->y + column;
+    part.end.residual = b->residual ? b->residual + column : NULL;
+    for (size_t r = 0; r < b->count; r += RV_TILE) {
+        tiles[(b->count - r < RV_TILE ? b->count - r : RV_TILE) - 1][log](&part);
+        part.rows += RV_TILE * w->taps;
+        part.sums += RV_TILE * part.sums_stride;
+        part.end.y += RV_TILE * b->y_stride;
+        if (part.end.residual)
+            part.end.residual += RV_TILE * b->residual_stride;
+    }
+    return columns;
+}
+
+static void run(const dp_rows_weights *w, const dp_rows_block *b, const dp_rows_finish *finish, float *sums) {
+    /* parts of k: all, some whole taps, or some channels of one tap */
+    const bool once = w->channels * w->taps <= CHUNK * 3 / 2 || b->count <= RV_TILE;
+    const bool split = !once && w->channels > CHUNK * 3 / 2;
+    const size_t taps = once ? w->taps : w->channels >= CHUNK ? 1 : CHUNK / w->channels;
+    const size_t channels = split ? CHUNK : w->channels;
+    size_t tap = 0, skip;
+    do { /* at least once: sums of nothing are the bias */
+        skip = 0;
+        do {
+            tile part = {.rows = b->rows + tap * RV_TILE,
+                         .taps = w->taps - tap < taps ? w->taps - tap : taps,
+                         .skip = skip,
+                         .channels = w->channels - skip < channels ? w->channels - skip : channels,
+                         .weights = w->panels + (tap * w->channels + skip) * DP_ROWS_PANEL,
+                         .panel_stride = w->panel_stride,
+                         .sums_stride = dp_rows_room(1, b->columns),
+                         .starts = tap == 0 && skip == 0,
+                         .ends = tap + taps >= w->taps && skip + channels >= w->channels,
+                         .end = rv_end_of(finish)};
+            part.end.y_stride = b->y_stride;
+            part.end.residual_stride = b->residual_stride;
+            for (size_t at = 0; at < b->columns;)
+                at += run_piece(w, b, part, at, sums);
+            skip += channels;
+        } while (skip < w->channels);
+        tap += taps;
+    } while (tap < w->taps);
+}
+
+static void activate(const dp_rows_finish *finish, const float *x, float *y, size_t n) {
+    rv_finish_row(finish, x, NULL, y, n);
+}
+
+const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {RV_TILE, run, DP_ROWS_NAME(dp_rows_depthwise), activate};

@@ -1,0 +1,80 @@
+/*
+ * lanes.h - the vector of one rung as the kernels of rows see it: RV_LANES floats, RV_TILE rows of a tile. A test
+ * compiles the wide form for a narrow processor by setting both: the compiler then divides the vectors.
+ */
+#ifndef DOPPEL_MATH_ROWS_LANES_H
+#define DOPPEL_MATH_ROWS_LANES_H
+
+#include "math/activation.h"
+#include "math/rows/rows.h"
+
+/*
+ * Sums of RV_TILE rows x 2 vectors, 2 vectors of weights and one of the input fit the registers: 16 of AVX2, 32 of
+ * AVX-512. More than 8 rows would need more addresses than there are registers for them.
+ */
+#ifndef RV_LANES
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+#define RV_LANES 16
+#define RV_TILE 8
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+#define RV_LANES 8
+#define RV_TILE 6
+#elif defined(__aarch64__)
+#define RV_LANES 4
+#define RV_TILE 8
+#else
+#define RV_LANES 4
+#define RV_TILE 4
+#endif
+#endif
+#ifndef DP_ROWS_NAME
+#define DP_ROWS_NAME DP_RUNG
+#endif
+
+#define RV_UNROLL _Pragma("GCC unroll 16")
+#define RV_PANEL_VECTORS (DP_ROWS_PANEL / RV_LANES)
+
+typedef float rv __attribute__((vector_size(4 * RV_LANES)));
+typedef float rv_anywhere __attribute__((vector_size(4 * RV_LANES), aligned(4), may_alias));
+typedef int32_t rv_mask __attribute__((vector_size(4 * RV_LANES)));
+
+DP_INLINE rv rv_load(const float *p) {
+    return *(const rv_anywhere *)p;
+}
+DP_INLINE void rv_store(float *p, rv v) {
+    *(rv_anywhere *)p = v;
+}
+/* The same in all lanes. */
+DP_INLINE rv rv_spread(const float *p) {
+#if RV_LANES == 16
+    const float x = *p;
+    return (rv){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+#elif RV_LANES == 8
+    const float x = *p;
+    return (rv){x, x, x, x, x, x, x, x};
+#else
+    const float x = *p;
+    return (rv){x, x, x, x};
+#endif
+}
+/* The first n < RV_LANES lanes; the others are 0, and their memory is not touched. */
+DP_INLINE rv rv_load_part(const float *p, size_t n) {
+    float room[RV_LANES] __attribute__((aligned(64)));
+    RV_UNROLL for (size_t i = 0; i < RV_LANES; i += DP_LANES) {
+        vf part = i + DP_LANES <= n ? vf_load_f32(p, i) : i < n ? vf_load_f32_n(p, i, n - i) : vf_set(0.0f);
+        vf_store_f32(room, i, part);
+    }
+    return rv_load(room);
+}
+/* NaN stays: a maximum or minimum with it is the second operand. */
+DP_INLINE rv rv_clip(rv x, rv low, rv high) {
+#if RV_LANES == DP_LANES
+    return (rv)vf_least((vf)high, vf_greatest((vf)low, (vf)x));
+#else
+    rv_mask below = x<low, above = x> high;
+    x = (rv)((below & (rv_mask)low) | (~below & (rv_mask)x));
+    return (rv)((above & (rv_mask)high) | (~above & (rv_mask)x));
+#endif
+}
+
+#endif

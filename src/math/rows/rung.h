@@ -1,0 +1,15 @@
+/* rung.h - what each rung defines. */
+#ifndef DOPPEL_MATH_ROWS_RUNG_H
+#define DOPPEL_MATH_ROWS_RUNG_H
+
+#include "math/rows/rows.h"
+
+#define DP_ROWS_OF(rung)                                                                                               \
+    void dp_rows_depthwise_##rung(const dp_rows_pixels *pixels, const dp_rows_finish *finish);                         \
+    extern const dp_rows_table dp_rows_table_##rung;
+DP_ROWS_OF(generic)
+DP_ROWS_OF(avx2)
+DP_ROWS_OF(avx512)
+DP_ROWS_OF(wide) /* of a test */
+
+#endif

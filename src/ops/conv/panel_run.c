@@ -1,0 +1,385 @@
+/* panel_run.c - executes what panel_conv.c planned: pieces of rows and columns, in any order. */
+#include "ops/conv/panel_conv.h"
+
+#include <string.h>
+
+#include "ops/window.h"
+
+enum {
+    ROWS = 240,      /* of a piece: a multiple of all tiles; 256 channels of them take half of a second level cache */
+    POINTERS = 8192, /* of a piece, about */
+    COLUMNS_LEAST = 64,    /* of a piece that is one of several in a row */
+    PIECES_PER_THREAD = 4, /* so that threads end together */
+};
+
+static int64_t up(int64_t n, int64_t by) {
+    return (n + by - 1) / by;
+}
+static int64_t at_most(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static size_t padded(int64_t bytes) {
+    return ((size_t)bytes + 63) & ~(size_t)63;
+}
+
+/* Columns of a group in `pieces` pieces of whole panels, if they are not too few for that. */
+static void divide_columns(dp_panel_conv *c, int64_t groups, int64_t columns, int64_t pieces) {
+    pieces = at_most(pieces, columns / COLUMNS_LEAST);
+    c->column_unit = up(up(columns, pieces > 0 ? pieces : 1), 2 * DP_ROWS_PANEL) * 2 * DP_ROWS_PANEL;
+    c->column_units = groups * up(columns, c->column_unit);
+}
+
+static void divide_rows(dp_panel_conv *c, int64_t wanted) {
+    const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], total = c->batch * c->out[0] * c->out[1];
+    int64_t most = ROWS;
+    while (most > ROWS / 10 && most * taps > POINTERS)
+        most -= ROWS / 10;
+    c->unit = total < 1 ? 1 : up(total, up(total, most)); /* pieces of the same size */
+    divide_columns(c, c->filter.groups, c->columns, up(wanted, up(total, c->unit) * c->filter.groups));
+    /* still too few pieces: fewer rows, down to two tiles */
+    while (c->unit > 2 * DP_ROWS_TILE_MAX * 3 && up(total, c->unit) * c->column_units < wanted)
+        c->unit = up(c->unit, 2);
+    if (c->unit < total)
+        c->unit = up(c->unit, 24) * 24; /* whole tiles */
+    c->units = up(total, c->unit);
+    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)c->unit, (size_t)taps) * (int64_t)sizeof(float *));
+    c->zeros_at = c->scratch_bytes;
+    c->scratch_bytes += padded(c->channels * (int64_t)sizeof(float));
+    c->sums_at = c->scratch_bytes;
+    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)c->unit, (size_t)c->column_unit) * (int64_t)sizeof(float));
+}
+
+static void divide_band(dp_panel_conv *c, int64_t wanted) {
+    const dp_conv_filter *f = &c->filter;
+    const int64_t lines = c->batch * c->out[0];
+    c->unit = c->out[1] < ROWS ? ROWS / c->out[1] : 1;
+    while (c->unit > 1 && up(c->out[0], c->unit) * c->batch < wanted)
+        c->unit--;
+    c->unit = at_most(c->unit, c->out[0]);
+    c->units = c->batch * up(c->out[0], c->unit);
+    divide_columns(c, 1, c->columns, lines >= wanted ? 1 : up(wanted, lines > 0 ? lines : 1));
+    c->band_pitch = ((c->out[1] - 1) * f->stride[1] + f->kernel[1]) * c->channels;
+    const int64_t band_lines = (c->unit - 1) * f->stride[0] + (f->kernel[0] - 1) * f->dilation[0] + 1;
+    const int64_t rows = c->unit * c->out[1];
+    int64_t floats;
+    if (__builtin_mul_overflow(c->band_pitch, band_lines, &floats) || floats > (int64_t)1 << 40) {
+        c->way = DP_PANEL_ROWS; /* a window of many lines */
+        divide_rows(c, wanted);
+        return;
+    }
+    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)f->kernel[0]) * (int64_t)sizeof(float *));
+    c->band_at = c->scratch_bytes;
+    c->scratch_bytes += padded(floats * (int64_t)sizeof(float));
+    c->sums_at = c->scratch_bytes;
+    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+}
+
+static void divide_depthwise(dp_panel_conv *c, int64_t wanted) {
+    const int64_t channels = c->filter.out_channels, panels = up(channels, DP_ROWS_PANEL);
+    int64_t pieces = at_most(panels, c->batch > 0 ? up(wanted, c->batch) : 1);
+    c->column_unit = up(panels, pieces) * DP_ROWS_PANEL;
+    c->column_units = up(channels, c->column_unit);
+    const int64_t rest = c->batch * c->column_units;
+    pieces = rest > 0 ? at_most(c->out[0], up(wanted, rest)) : 1;
+    c->unit = up(c->out[0], pieces);
+    c->units = c->batch * up(c->out[0], c->unit);
+    c->scratch_bytes = padded(2 * c->filter.kernel[0] * (int64_t)sizeof(float *));
+}
+
+static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
+    const dp_conv_filter *f = &c->filter;
+    const int64_t taps = f->kernel[0] * f->kernel[1], rows = up(c->out[1], f->stride[1]);
+    c->unit = 1;
+    c->units = c->batch * c->out[0];
+    divide_columns(c, f->groups, c->columns, c->units > 0 ? up(wanted, c->units) : 1);
+    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(float *));
+    c->zeros_at = c->scratch_bytes;
+    c->scratch_bytes += padded(c->channels * (int64_t)sizeof(float));
+    c->band_at = c->scratch_bytes; /* the taps of a phase */
+    c->scratch_bytes += padded((f->kernel[0] + f->kernel[1]) * (int64_t)sizeof(int64_t));
+    c->sums_at = c->scratch_bytes;
+    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+}
+
+void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
+    const int64_t wanted = threads > 1 ? (int64_t)threads * PIECES_PER_THREAD : 1;
+    switch (c->way) {
+    case DP_PANEL_BAND:
+        divide_band(c, wanted);
+        break;
+    case DP_PANEL_DEPTHWISE:
+        divide_depthwise(c, wanted);
+        break;
+    case DP_PANEL_TRANSPOSED:
+        divide_transposed(c, wanted);
+        break;
+    default:
+        divide_rows(c, wanted);
+    }
+}
+
+typedef struct job {
+    const dp_panel_conv *conv;
+    const dp_rows_table *table;
+    const float *x, *panels, *bias, *residual;
+    float *y;
+} job;
+
+/* The piece of work number `tile`: its rows or lines, its group and the columns in it. */
+typedef struct piece {
+    int64_t unit, group, first, columns;
+} piece;
+
+static piece piece_of(const dp_panel_conv *c, size_t tile) {
+    const int64_t per_group = c->column_units / (c->way == DP_PANEL_DEPTHWISE ? 1 : c->filter.groups);
+    const int64_t part = (int64_t)tile % c->column_units,
+                  all = c->way == DP_PANEL_DEPTHWISE ? c->filter.out_channels : c->columns;
+    piece p = {.unit = (int64_t)tile / c->column_units, .group = part / per_group};
+    p.first = part % per_group * c->column_unit;
+    p.columns = at_most(c->column_unit, all - p.first);
+    return p;
+}
+
+static dp_rows_weights weights_of(const job *j, const piece *p, int64_t taps, int64_t channels) {
+    const dp_panel_conv *c = j->conv;
+    return (dp_rows_weights){.taps = (size_t)taps,
+                             .channels = (size_t)channels,
+                             .panels = j->panels + p->group * c->group_floats,
+                             .panel_stride = (size_t)(taps * channels * DP_ROWS_PANEL),
+                             .bias = j->bias ? j->bias + p->group * c->columns : NULL};
+}
+
+/* Rows of the output from pixel `at` on, `step` pixels apart. */
+static dp_rows_block block_of(const job *j, const piece *p, const float **pointers, int64_t at, int64_t step,
+                              int64_t rows) {
+    const dp_panel_conv *c = j->conv;
+    const int64_t column = p->group * c->columns;
+    return (dp_rows_block){.rows = pointers,
+                           .count = (size_t)rows,
+                           .first = (size_t)p->first,
+                           .columns = (size_t)p->columns,
+                           .y = j->y + at * c->y_pixel + column,
+                           .y_stride = step * c->y_pixel,
+                           .residual = j->residual ? j->residual + at * c->residual_pixel + column : NULL,
+                           .residual_stride = step * c->residual_pixel};
+}
+
+/* Addresses of the taps of one output pixel; those outside the image are zeros'. */
+static void point_window(const dp_panel_conv *c, const float *image, const float *zeros, int64_t oy, int64_t ox,
+                         const float **to, size_t step) {
+    const dp_conv_filter *f = &c->filter;
+    for (int64_t ky = 0; ky < f->kernel[0]; ky++) {
+        const int64_t y = oy * f->stride[0] - c->pad[0] + ky * f->dilation[0];
+        const bool inside = y >= 0 && y < c->in[0];
+        const float *line = image + (inside ? y : 0) * c->x_stride[1];
+        int64_t x = ox * f->stride[1] - c->pad[1];
+        for (int64_t kx = 0; kx < f->kernel[1]; kx++, x += f->dilation[1], to += step)
+            *to = inside && x >= 0 && x < c->in[1] ? line + x * c->x_stride[2] : zeros;
+    }
+}
+
+static void rows_piece(void *context, size_t tile, void *scratch) {
+    const job *j = context;
+    const dp_panel_conv *c = j->conv;
+    const piece p = piece_of(c, tile);
+    const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], area = c->out[0] * c->out[1];
+    const int64_t begin = p.unit * c->unit, count = at_most(c->unit, c->batch * area - begin);
+    const float **pointers = scratch;
+    float *zeros = (float *)((char *)scratch + c->zeros_at);
+    memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
+    const int64_t size = (int64_t)j->table->tile;
+    int64_t n = begin / area, oy = begin % area / c->out[1], ox = begin % c->out[1];
+    for (int64_t r = 0; r < count; r++) {
+        const float *image = j->x + n * c->x_stride[0] + p.group * c->channels;
+        point_window(c, image, zeros, oy, ox, pointers + r / size * taps * size + r % size, (size_t)size);
+        if (++ox == c->out[1]) {
+            ox = 0;
+            if (++oy == c->out[0])
+                oy = 0, n++;
+        }
+    }
+    const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
+    const dp_rows_block b = block_of(j, &p, pointers, begin, 1, count);
+    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+}
+
+/* Copies line y of an image with its padding: what the windows of a line of the output read. */
+static void copy_line(const dp_panel_conv *c, const float *image, int64_t y, float *to) {
+    const int64_t pixels = c->band_pitch / c->channels, left = at_most(c->pad[1], pixels);
+    if (y < 0 || y >= c->in[0]) {
+        memset(to, 0, (size_t)c->band_pitch * sizeof *to);
+        return;
+    }
+    const int64_t inside = at_most(c->in[1], pixels - left);
+    const float *from = image + y * c->x_stride[1];
+    memset(to, 0, (size_t)(left * c->channels) * sizeof *to);
+    float *at = to + left * c->channels;
+    if (c->x_stride[2] == c->channels)
+        memcpy(at, from, (size_t)(inside * c->channels) * sizeof *to);
+    for (int64_t i = 0; i < inside && c->x_stride[2] != c->channels; i++)
+        for (int64_t k = 0; k < c->channels; k++)
+            at[i * c->channels + k] = from[i * c->x_stride[2] + k];
+    memset(at + inside * c->channels, 0, (size_t)((pixels - left - inside) * c->channels) * sizeof *to);
+}
+
+static void band_piece(void *context, size_t tile, void *scratch) {
+    const job *j = context;
+    const dp_panel_conv *c = j->conv;
+    const dp_conv_filter *f = &c->filter;
+    const piece p = piece_of(c, tile);
+    const int64_t per_image = up(c->out[0], c->unit), n = p.unit / per_image, first = p.unit % per_image * c->unit;
+    const int64_t lines = at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
+    const int64_t taps = f->kernel[0], size = (int64_t)j->table->tile;
+    const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
+    const float **pointers = scratch;
+    float *band = (float *)((char *)scratch + c->band_at);
+    for (int64_t i = 0; i < band_lines; i++)
+        copy_line(c, j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i, band + i * c->band_pitch);
+    int64_t r = 0;
+    for (int64_t oy = 0; oy < lines; oy++)
+        for (int64_t ox = 0; ox < c->out[1]; ox++, r++)
+            for (int64_t t = 0; t < taps; t++)
+                pointers[(r / size * taps + t) * size + r % size] =
+                    band + (oy * f->stride[0] + t * f->dilation[0]) * c->band_pitch + ox * f->stride[1] * c->channels;
+    const dp_rows_weights w = weights_of(j, &p, taps, f->kernel[1] * c->channels);
+    const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + first) * c->out[1], 1, rows);
+    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+}
+
+/* Windows [ox, ox + count) of one line, which all have the taps [first, last) along x. */
+static void depthwise_run(const job *j, const piece *p, dp_rows_pixels *at, const float *const *lines, int64_t pixel,
+                          int64_t ox, int64_t count, int64_t first, int64_t last, const float **shifted) {
+    const dp_panel_conv *c = j->conv;
+    const dp_conv_filter *f = &c->filter;
+    const int64_t x = ox * f->stride[1] - c->pad[1] + first * f->dilation[1];
+    dp_rows_pixels px = *at;
+    for (size_t i = 0; i < px.taps_y; i++)
+        shifted[i] = last > first ? lines[i] + x * c->x_stride[2] : lines[i];
+    px.lines = shifted;
+    px.weights += first * DP_ROWS_PANEL;
+    px.taps_x = (size_t)(last - first);
+    px.count = (size_t)count;
+    px.y = j->y + (pixel + ox) * c->y_pixel;
+    px.residual = j->residual ? j->residual + (pixel + ox) * c->residual_pixel : NULL;
+    px.first = (size_t)p->first;
+    px.columns = (size_t)p->columns;
+    j->table->depthwise(&px, &c->finish);
+}
+
+/* The taps of window `o` of a dim that lie in the image: [*out_first, *out_last). */
+static void taps_inside(const dp_panel_conv *c, int d, int64_t o, int64_t *out_first, int64_t *out_last) {
+    const dp_conv_filter *f = &c->filter;
+    dp_axis_valid(o * f->stride[d] - c->pad[d], f->dilation[d], c->in[d], f->kernel[d], out_first, out_last);
+}
+
+/* One line of the output, cut where the taps of its windows change. */
+static void depthwise_line(const job *j, const piece *p, int64_t n, int64_t oy, const float **lines) {
+    const dp_panel_conv *c = j->conv;
+    const dp_conv_filter *f = &c->filter;
+    int64_t first, last;
+    taps_inside(c, 0, oy, &first, &last);
+    for (int64_t k = first; k < last; k++)
+        lines[k - first] =
+            j->x + n * c->x_stride[0] + (oy * f->stride[0] - c->pad[0] + k * f->dilation[0]) * c->x_stride[1];
+    dp_rows_pixels at = {.weights = j->panels + first * f->kernel[1] * DP_ROWS_PANEL,
+                         .panel_stride = (size_t)(f->kernel[0] * f->kernel[1] * DP_ROWS_PANEL),
+                         .taps_y = (size_t)(last - first),
+                         .taps_stride = (size_t)f->kernel[1],
+                         .pixel = f->stride[1] * c->x_stride[2],
+                         .dilation = f->dilation[1] * c->x_stride[2],
+                         .bias = j->bias,
+                         .y_stride = c->y_pixel,
+                         .residual_stride = c->residual_pixel};
+    const int64_t pixel = (n * c->out[0] + oy) * c->out[1];
+    /* windows that lie wholly inside */
+    int64_t low = at_most(up(c->pad[1], f->stride[1]), c->out[1]), high = low;
+    const int64_t room = c->in[1] - 1 - (f->kernel[1] - 1) * f->dilation[1] + c->pad[1];
+    if (room >= 0)
+        high = at_most(room / f->stride[1] + 1, c->out[1]);
+    high = high < low ? low : high;
+    for (int64_t ox = 0; ox < c->out[1];) {
+        const int64_t count = ox == low && high > low ? high - low : 1;
+        taps_inside(c, 1, ox, &first, &last);
+        depthwise_run(j, p, &at, lines, pixel, ox, count, first, last, lines + f->kernel[0]);
+        ox += count;
+    }
+}
+
+/* Panel by panel, so that the lines that windows share stay in the first level cache. */
+static void depthwise_piece(void *context, size_t tile, void *scratch) {
+    const job *j = context;
+    const dp_panel_conv *c = j->conv;
+    const piece whole = piece_of(c, tile);
+    const int64_t per_image = up(c->out[0], c->unit), n = whole.unit / per_image;
+    const int64_t first = whole.unit % per_image * c->unit, end = at_most(first + c->unit, c->out[0]);
+    for (int64_t at = 0; at < whole.columns; at += DP_ROWS_PANEL) {
+        piece p = whole;
+        p.first += at;
+        p.columns = at_most(DP_ROWS_PANEL, whole.columns - at);
+        for (int64_t oy = first; oy < end; oy++)
+            depthwise_line(j, &p, n, oy, scratch);
+    }
+}
+
+/* The taps k of a dim whose k * dilation % stride is `phase`, and their place among the taps in order of phase. */
+static int64_t phase_taps(const dp_conv_filter *f, int d, int64_t phase, int64_t *out_taps, int64_t *out_before) {
+    int64_t count = 0;
+    *out_before = 0;
+    for (int64_t k = 0; k < f->kernel[d]; k++) {
+        const int64_t own = k * f->dilation[d] % f->stride[d];
+        *out_before += own < phase;
+        if (own == phase)
+            out_taps[count++] = k;
+    }
+    return count;
+}
+
+/* One line of the output: pixels [first, out) by `stride` have the same taps along x. */
+static void transposed_piece(void *context, size_t tile, void *scratch) {
+    const job *j = context;
+    const dp_panel_conv *c = j->conv;
+    const dp_conv_filter *f = &c->filter;
+    const piece p = piece_of(c, tile);
+    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = (int64_t)j->table->tile;
+    const float **pointers = scratch;
+    float *zeros = (float *)((char *)scratch + c->zeros_at);
+    int64_t *taps_y = (int64_t *)((char *)scratch + c->band_at), *taps_x = taps_y + f->kernel[0], before_y, before_x;
+    memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
+    const int64_t count_y = phase_taps(f, 0, (oy + c->pad[0]) % f->stride[0], taps_y, &before_y);
+    for (int64_t start = 0; start < f->stride[1] && start < c->out[1]; start++) {
+        const int64_t count_x = phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
+        const int64_t taps = count_y * count_x, rows = up(c->out[1] - start, f->stride[1]);
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
+            const bool inside = y >= 0 && iy < c->in[0];
+            const float *line = j->x + n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels;
+            int64_t x = start + c->pad[1] - taps_x[t % count_x] * f->dilation[1];
+            for (int64_t r = 0; r < rows; r++, x += f->stride[1]) {
+                const int64_t ix = x / f->stride[1];
+                pointers[(r / size * taps + t) * size + r % size] =
+                    inside && x >= 0 && ix < c->in[1] ? line + ix * c->x_stride[2] : zeros;
+            }
+        }
+        dp_rows_weights w = weights_of(j, &p, taps, c->channels);
+        /* within a panel: all taps of earlier phases of y, then earlier phases of x */
+        w.panels += (before_y * f->kernel[1] + count_y * before_x) * c->channels * DP_ROWS_PANEL;
+        w.panel_stride = (size_t)(f->kernel[0] * f->kernel[1] * c->channels * DP_ROWS_PANEL);
+        const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + oy) * c->out[1] + start, f->stride[1], rows);
+        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    }
+}
+
+dp_status dp_panel_run(dp_plan *plan) {
+    const dp_panel_conv *c = dp_plan_state(plan);
+    static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece};
+    if (!c->batch || !c->out[0] || !c->out[1])
+        return DP_OK;
+    job j = {.conv = c,
+             .table = dp_rows_current(),
+             .x = dp_plan_data(plan, c->x_slot),
+             .panels = dp_plan_data(plan, c->panels_slot),
+             .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),
+             .residual = c->residual_slot < 0 ? NULL : dp_plan_data(plan, c->residual_slot),
+             .y = dp_plan_data(plan, c->y_slot)};
+    return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes, ways[c->way], &j);
+}

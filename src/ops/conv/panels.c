@@ -1,0 +1,126 @@
+#include "ops/conv/panels.h"
+
+#include "base/memory.h"
+#include "math/rows/rows.h"
+#include "ops/window.h"
+
+enum { TRANSPOSED_MAX = 1024 };
+
+const char *dp_conv_form_name(dp_conv_form form) {
+    static const char *const names[] = {"direct"};
+    return names[form];
+}
+
+static dp_status check(const dp_conv_filter *f) {
+    const int64_t channels[] = {f->in_channels, f->out_channels, f->groups};
+    static const char *const names[] = {"input channels", "output channels", "groups"};
+    for (int i = 0; i < 3; i++)
+        if (channels[i] < 1 || channels[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%lld %s: there must be 1 to %d", (long long)channels[i], names[i],
+                           DP_WINDOW_LIMIT);
+    if (f->in_channels % f->groups || f->out_channels % f->groups)
+        return dp_fail(DP_ERR_ARGUMENT, "groups is %lld, but must divide the %lld input and the %lld output channels",
+                       (long long)f->groups, (long long)f->in_channels, (long long)f->out_channels);
+    for (int d = 0; d < 2; d++)
+        if (f->kernel[d] < 1 || f->kernel[d] > DP_WINDOW_LIMIT || f->stride[d] < 1 || f->stride[d] > DP_WINDOW_LIMIT ||
+            f->dilation[d] < 1 || f->dilation[d] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "kernel %lld, stride %lld and dilation %lld must be 1 to %d",
+                           (long long)f->kernel[d], (long long)f->stride[d], (long long)f->dilation[d],
+                           DP_WINDOW_LIMIT);
+    for (int d = 0; d < 2 && f->transposed; d++)
+        if (f->kernel[d] > TRANSPOSED_MAX || f->stride[d] > TRANSPOSED_MAX)
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "kernel %lld and stride %lld of a transposed convolution must be at most %d",
+                           (long long)f->kernel[d], (long long)f->stride[d], TRANSPOSED_MAX);
+    return DP_OK;
+}
+
+bool dp_conv_is_depthwise(const dp_conv_filter *f) {
+    return !f->transposed && f->groups > 1 && f->groups == f->in_channels && f->groups == f->out_channels;
+}
+
+dp_status dp_conv_panels_count(const dp_conv_filter *f, int64_t *out_floats) {
+    dp_status status = check(f);
+    if (status != DP_OK)
+        return status;
+    int64_t groups = dp_conv_is_depthwise(f) ? 1 : f->groups, columns = f->out_channels / groups;
+    int64_t rows = dp_conv_is_depthwise(f) ? 1 : f->in_channels / f->groups, floats;
+    columns = (columns + DP_ROWS_PANEL - 1) / DP_ROWS_PANEL * DP_ROWS_PANEL;
+    if (__builtin_mul_overflow(f->kernel[0] * f->kernel[1], rows, &rows) ||
+        __builtin_mul_overflow(rows, columns, &floats) || __builtin_mul_overflow(floats, groups, &floats) ||
+        floats > (int64_t)1 << 40)
+        return dp_fail(DP_ERR_ARGUMENT, "weights of %lld x %lld taps, %lld to %lld channels are larger than any memory",
+                       (long long)f->kernel[0], (long long)f->kernel[1], (long long)f->in_channels,
+                       (long long)f->out_channels);
+    *out_floats = floats;
+    return DP_OK;
+}
+
+void dp_conv_phase_order(int64_t kernel, int64_t stride, int64_t dilation, int64_t *out_taps) {
+    for (int64_t phase = 0; phase < stride && phase <= (kernel - 1) * dilation; phase++)
+        for (int64_t k = 0; k < kernel; k++)
+            if (k * dilation % stride == phase)
+                *out_taps++ = k;
+}
+
+/* One group: `k` rows in the order (tap, channel). order: places of taps in the weights. */
+static void pack_group(const dp_conv_filter *f, const float *weights, const int64_t *order, float *out) {
+    const int64_t taps = f->kernel[0] * f->kernel[1], columns = f->out_channels / f->groups;
+    const int64_t channels = f->in_channels / f->groups;
+    const int64_t i_stride = f->transposed ? columns * taps : taps, o_stride = f->transposed ? taps : channels * taps;
+    for (int64_t first = 0; first < columns; first += DP_ROWS_PANEL)
+        for (int64_t t = 0; t < taps; t++)
+            for (int64_t i = 0; i < channels; i++)
+                for (int64_t o = first; o < first + DP_ROWS_PANEL; o++)
+                    *out++ = o < columns ? weights[i * i_stride + o * o_stride + order[t]] : 0;
+}
+
+/* Taps as they follow each other in the panels. */
+static void order_taps(const dp_conv_filter *f, int64_t *out_order, int64_t *room) {
+    int64_t *y = room, *x = room + f->kernel[0];
+    for (int d = 0; d < 2; d++) {
+        if (f->transposed)
+            dp_conv_phase_order(f->kernel[d], f->stride[d], f->dilation[d], d ? x : y);
+        for (int64_t k = 0; k < f->kernel[d] && !f->transposed; k++)
+            (d ? x : y)[k] = k;
+    }
+    /* phase of y, phase of x, then y and x within them */
+    int64_t n = 0;
+    for (int64_t y0 = 0, y1; y0 < f->kernel[0]; y0 = y1) {
+        for (y1 = y0 + 1; y1 < f->kernel[0] && f->transposed && (y[y1] - y[y0]) * f->dilation[0] % f->stride[0] == 0;)
+            y1++;
+        for (int64_t x0 = 0, x1; x0 < f->kernel[1]; x0 = x1) {
+            for (x1 = x0 + 1;
+                 x1 < f->kernel[1] && (!f->transposed || (x[x1] - x[x0]) * f->dilation[1] % f->stride[1] == 0);)
+                x1++;
+            for (int64_t i = y0; i < y1; i++)
+                for (int64_t k = x0; k < x1; k++)
+                    out_order[n++] = y[i] * f->kernel[1] + x[k];
+        }
+    }
+}
+
+dp_status dp_conv_panels_pack(const dp_conv_filter *f, const float *weights, float *out) {
+    const int64_t taps = f->kernel[0] * f->kernel[1];
+    if (dp_conv_is_depthwise(f)) {
+        dp_rows_pack(weights, (size_t)taps, (size_t)f->out_channels, 1, taps, out);
+        return DP_OK;
+    }
+    int64_t *order = dp_alloc(DP_MEM_GRAPH, (size_t)(taps + f->kernel[0] + f->kernel[1]) * sizeof *order);
+    if (!order)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to arrange weights: free some");
+    order_taps(f, order, order + taps);
+    const int64_t columns = f->out_channels / f->groups, channels = f->in_channels / f->groups;
+    const int64_t floats = (int64_t)dp_rows_panel_floats((size_t)(taps * channels), (size_t)columns);
+    for (int64_t g = 0; g < f->groups; g++)
+        pack_group(f, weights + g * columns * channels * taps, order, out + g * floats);
+    dp_free(order);
+    return DP_OK;
+}
+
+dp_conv_form dp_conv_form_choose(const dp_conv_filter *f, int64_t out_height, int64_t out_width) {
+    (void)f;
+    (void)out_height;
+    (void)out_width;
+    return DP_CONV_FORM_DIRECT;
+}

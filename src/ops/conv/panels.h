@@ -1,0 +1,49 @@
+/*
+ * panels.h - weights of convolutions in the form that the panel operators (panel_conv.c) read: made once, by a compiler
+ * of models, the same on every processor. Pure functions of floats.
+ */
+#ifndef DOPPEL_OPS_CONV_PANELS_H
+#define DOPPEL_OPS_CONV_PANELS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum dp_conv_form {
+    DP_CONV_FORM_DIRECT, /* panels of math/rows/rows.h, group after group; of one channel per group one panel set of all
+                          */
+    DP_CONV_FORM_COUNT
+} dp_conv_form;
+/* "direct": the value of the attribute `form`. */
+const char *dp_conv_form_name(dp_conv_form form);
+
+/* What is known of a convolution from its weights and attributes. */
+typedef struct dp_conv_filter {
+    int64_t in_channels, out_channels, groups; /* channels of all groups */
+    int64_t kernel[2], stride[2], dilation[2]; /* y, x */
+    bool transposed;
+    dp_conv_form form;
+} dp_conv_filter;
+
+/* One channel in and one out per group. */
+bool dp_conv_is_depthwise(const dp_conv_filter *filter);
+
+/* Floats of the panels. DP_ERR_ARGUMENT with a sentence: numbers that fit no convolution, or no memory. */
+dp_status dp_conv_panels_count(const dp_conv_filter *filter, int64_t *out_floats);
+
+/*
+ * weights: [out_channels][in_channels / groups][kernel y][kernel x], or of a transposed convolution
+ * [in_channels][out_channels / groups][kernel y][kernel x]. out: as many floats as dp_conv_panels_count says, of a
+ * filter that it accepted. DP_ERR_OUT_OF_MEMORY.
+ */
+dp_status dp_conv_panels_pack(const dp_conv_filter *filter, const float *weights, float *out);
+
+/* The fastest form for an image of out_height x out_width positions. */
+dp_conv_form dp_conv_form_choose(const dp_conv_filter *filter, int64_t out_height, int64_t out_width);
+
+/* The taps of a transposed convolution in the order of its panels: by phase of y, phase of x, y, x. Phase p of a dim
+ * has the taps k with k * dilation % stride == p. Returns the taps of one dim in that order. */
+void dp_conv_phase_order(int64_t kernel, int64_t stride, int64_t dilation, int64_t *out_taps);
+
+#endif
