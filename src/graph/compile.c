@@ -107,7 +107,7 @@ dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, in
     return read(source, true, out_model, out_opset);
 }
 
-dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
+dp_status dp_compile_lowered(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
     dp_onnx_cut cut = {.stopped = false};
     dp_model *model;
     int opset;
@@ -122,7 +122,18 @@ dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, b
         status = cut.finds_dims ? dp_fail(DP_ERR_UNSUPPORTED, "shapes of the model depend on its data") : DP_ERR_UNSUPPORTED;
     }
     if (status == DP_OK)
-        status = dp_passes_run(model->graph, source->print);
+        *out_model = model;
+    else
+        dp_model_free(model);
+    return status;
+}
+
+dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
+    dp_model *model;
+    dp_status status = dp_compile_lowered(source, &model, out_stopped);
+    if (status != DP_OK)
+        return status;
+    status = dp_passes_run(model->graph, source->print);
     model->precision = NULL;
     if (status == DP_OK)
         *out_model = model;
@@ -138,6 +149,10 @@ static dp_status no_reader(void) {
 }
 
 dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
+    (void)source, (void)out_model, (void)out_stopped;
+    return no_reader();
+}
+dp_status dp_compile_lowered(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
     (void)source, (void)out_model, (void)out_stopped;
     return no_reader();
 }

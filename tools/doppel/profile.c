@@ -12,6 +12,7 @@
 
 #include "bench.h"
 #include "doppel.h"
+#include "text.h"
 
 static const char *const name = "doppel profile";
 static const char *const usage =
@@ -198,13 +199,6 @@ static bool gather(const cJSON *events, long runs, rows *out) {
     return true;
 }
 
-/* The last characters of a name are the telling ones. */
-static const char *tail(const char *text, size_t room, char *out) {
-    size_t n = strlen(text);
-    snprintf(out, room + 1, "%s%s", n > room ? ".." : "", text + (n > room ? n - room + 2 : 0));
-    return out;
-}
-
 static void print_nodes(const rows *r, double all_us, long runs, long most) {
     char node[40], type[24], path[20];
     double sum = 0;
@@ -213,8 +207,8 @@ static void print_nodes(const rows *r, double all_us, long runs, long most) {
         const row *x = &r->all[i];
         sum += x->us;
         printf("%6.1f%% %6.1f%% %10.4f  %-22s %-17s %s\n", 100 * x->us / all_us, 100 * sum / all_us,
-               x->us / (double)runs * 1e-3, tail(x->type, 22, type), tail(x->path, 17, path),
-               tail(*x->node ? x->node : "-", 31, node));
+               x->us / (double)runs * 1e-3, text_tail(x->type, 22, type), text_tail(x->path, 17, path),
+               text_tail(*x->node ? x->node : "-", 31, node));
     }
     if (r->n > most)
         printf("%6.1f%% %6.1f%% %10.4f  in %d more: --rows %d shows them\n", 100 * (all_us - sum) / all_us, 100.0,
@@ -240,7 +234,7 @@ static bool print_tables(cJSON *timeline, const options *o, const bench_times *t
         for (int i = 0; i < types.n && i < 10; i++)
             printf("%6.1f%% %10.4f %7ld  %s\n", 100 * types.all[i].us / all_us,
                    types.all[i].us / (double)times->runs * 1e-3, types.all[i].calls / times->runs,
-                   tail(types.all[i].type, 22, type));
+                   text_tail(types.all[i].type, 22, type));
     }
     print_nodes(&nodes, all_us, times->runs, o->rows);
     free(nodes.all);

@@ -1,0 +1,313 @@
+#include "graph/compare/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/compare/reference.h"
+#include "graph/compile.h"
+#include "graph/program.h"
+#include "ops/elementwise/kernels.h"
+
+enum { GROUP_BYTES = 512 << 20 }; /* values of the compiled model that are kept at a time */
+
+/* One value of the compiled model. */
+typedef struct known {
+    dp_value *value;
+    uint32_t place; /* in execution order */
+    void *data;     /* while its group is there */
+} known;
+
+/* The compiled model, with some of its values. */
+typedef struct compiled {
+    dp_graph *graph;
+    known *by_place;
+    known **by_name;
+    dp_value **outputs; /* room for all */
+    uint32_t n;
+    const void *const *inputs;
+} compiled;
+
+static dp_status no_memory(void) {
+    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to compare models: free some");
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(known *const *)a)->value->name, (*(known *const *)b)->value->name);
+}
+
+static dp_status open_compiled(compiled *c) {
+    uint32_t n = 0;
+    for (const dp_node *node = c->graph->first; node; node = node->next)
+        n += (uint32_t)node->n_outputs;
+    c->by_place = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *c->by_place);
+    c->by_name = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *c->by_name);
+    c->outputs = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *c->outputs);
+    if (!c->by_place || !c->by_name || !c->outputs)
+        return no_memory();
+    for (const dp_node *node = c->graph->first; node; node = node->next)
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i]) {
+                c->by_place[c->n] = (known){node->outputs[i], c->n, NULL};
+                c->by_name[c->n] = &c->by_place[c->n];
+                c->n++;
+            }
+    qsort(c->by_name, c->n, sizeof *c->by_name, by_name);
+    return DP_OK;
+}
+
+static void forget_group(compiled *c) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        dp_free(c->by_place[i].data);
+        c->by_place[i].data = NULL;
+    }
+}
+
+static void close_compiled(compiled *c) {
+    if (c->by_place)
+        forget_group(c);
+    dp_free(c->by_place);
+    dp_free(c->by_name);
+    dp_free(c->outputs);
+}
+
+static known *find(const compiled *c, const char *name) {
+    dp_value value = {.name = name};
+    known key = {.value = &value}, *pointer = &key;
+    known **found = bsearch(&pointer, c->by_name, c->n, sizeof *c->by_name, by_name);
+    return found ? *found : NULL;
+}
+
+/* Runs the model with these values as its outputs: [first, end) by place. */
+static dp_status run_group(compiled *c, uint32_t first, uint32_t end) {
+    dp_program *program = NULL;
+    void **results = dp_alloc(DP_MEM_GRAPH, (end - first + 1) * sizeof *results);
+    if (!results)
+        return no_memory();
+    for (uint32_t i = first; i < end; i++) {
+        known *k = &c->by_place[i];
+        k->data = dp_alloc(DP_MEM_GRAPH, dp_value_bytes(k->value) + 64);
+        c->outputs[i - first] = k->value;
+        results[i - first] = k->data;
+        if (!k->data) {
+            dp_free(results);
+            return no_memory();
+        }
+    }
+    dp_value **own = c->graph->outputs;
+    int n_own = c->graph->n_outputs;
+    c->graph->outputs = c->outputs;
+    c->graph->n_outputs = (int)(end - first);
+    dp_status status = dp_program_new(c->graph, &program);
+    void *work = status == DP_OK ? dp_alloc(DP_MEM_GRAPH, dp_program_work_bytes(program) + 64) : NULL;
+    if (status == DP_OK && !work)
+        status = no_memory();
+    if (status == DP_OK)
+        status = dp_program_run(program, (void *const *)c->inputs, results, work);
+    c->graph->outputs = own;
+    c->graph->n_outputs = n_own;
+    dp_program_free(program);
+    dp_free(work);
+    dp_free(results);
+    return status;
+}
+
+/* Makes the value's contents known, and those of the values behind it that fit. */
+static dp_status reach(compiled *c, known *k) {
+    if (k->data)
+        return DP_OK;
+    size_t bytes = 0;
+    uint32_t end = k->place;
+    forget_group(c);
+    do
+        bytes += dp_value_bytes(c->by_place[end++].value);
+    while (end < c->n && bytes + dp_value_bytes(c->by_place[end].value) <= GROUP_BYTES);
+    return run_group(c, k->place, end);
+}
+
+/* Numbers. */
+
+static bool has_numbers(int element) {
+    return dp_element_is_float(element) || dp_element_is_int(element) || element == DP_EL_BOOL;
+}
+
+static void measure(const dp_tensor *reference, const void *data, int element, dp_compare_row *row) {
+    double error = 0, most = 0, dot = 0, square_a = 0, square_b = 0;
+    const dp_elementwise_table *t = dp_elementwise_current();
+    double a[DP_TILE], b[DP_TILE];
+    size_t n = (size_t)dp_tensor_count(reference);
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < DP_TILE ? n - at : DP_TILE;
+        t->load[reference->element][DP_COMPUTE_F64](
+            a, (const char *)reference->base + at * dp_element_bytes(reference->element), k);
+        t->load[element][DP_COMPUTE_F64](b, (const char *)data + at * dp_element_bytes(element), k);
+        for (size_t i = 0; i < k; i++) {
+            bool same = a[i] == b[i] || (isnan(a[i]) && isnan(b[i])), finite = isfinite(a[i]) && isfinite(b[i]);
+            error = fmax(error, same ? 0 : finite ? fabs(a[i] - b[i]) : INFINITY);
+            if (!finite)
+                continue;
+            most = fmax(most, fabs(a[i]));
+            dot += a[i] * b[i];
+            square_a += a[i] * a[i];
+            square_b += b[i] * b[i];
+        }
+    }
+    row->count = n;
+    row->max_error = error;
+    row->relative = error == 0 ? 0 : most > 0 ? error / most : INFINITY;
+    row->cosine = square_a > 0 && square_b > 0 ? dot / sqrt(square_a) / sqrt(square_b) : square_a == square_b;
+}
+
+/* Names that the importer makes up ("%12") may name something else in the compiled model. */
+static bool is_made_up(const char *name) {
+    return name[0] == '%' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
+static bool same_dims(const dp_tensor *a, const dp_tensor *b) {
+    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+}
+
+/* The walk. */
+
+typedef struct walk {
+    compiled compiled;
+    dp_model *model; /* as it was read */
+    dp_reference *reference;
+    double *relative; /* by mark - 1: of the values that were compared, and of those they were made from */
+    const dp_compare_options *options;
+    dp_compare_totals *totals;
+} walk;
+
+static bool is_output(const dp_graph *graph, const dp_value *value) {
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == value)
+            return true;
+    return false;
+}
+
+static dp_status compare_value(walk *w, const dp_node *node, const dp_value *value, bool is_double, double inputs) {
+    double *own = &w->relative[value->mark - 1];
+    *own = inputs; /* unless it is compared */
+    if (is_made_up(value->name) && !is_output(w->model->graph, value))
+        return DP_OK;
+    known *k = find(&w->compiled, value->name);
+    const dp_tensor *reference = dp_reference_value(w->reference, value);
+    if (!k || !same_dims(&k->value->tensor, reference) || !has_numbers(reference->element) ||
+        !has_numbers(k->value->tensor.element)) {
+        w->totals->absent++;
+        return DP_OK;
+    }
+    dp_status status = reach(&w->compiled, k);
+    if (status != DP_OK)
+        return status;
+    dp_compare_row row = {.node = node->name,
+                          .type = node->type,
+                          .value = value->name,
+                          .input_relative = inputs,
+                          .is_double = is_double,
+                          .is_output = is_output(w->model->graph, value)};
+    measure(reference, k->data, k->value->tensor.element, &row);
+    *own = row.relative;
+    w->totals->compared++;
+    w->options->row(&row, w->options->data);
+    return DP_OK;
+}
+
+static dp_status step(walk *w, dp_node *node) {
+    bool is_double;
+    double inputs = 0;
+    dp_status status = dp_reference_step(w->reference, node, &is_double);
+    if (status != DP_OK)
+        return status;
+    w->totals->in_float += !is_double;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i])
+            inputs = fmax(inputs, w->relative[node->inputs[i]->mark - 1]);
+    for (int i = 0; i < node->n_outputs && status == DP_OK; i++)
+        if (node->outputs[i])
+            status = compare_value(w, node, node->outputs[i], is_double, inputs);
+    return status;
+}
+
+/* What goes into the compiled model, as double, goes into the reference. */
+static dp_status fill_inputs(walk *w) {
+    const dp_graph *from = w->compiled.graph, *to = w->model->graph;
+    for (int i = 0; i < to->n_inputs; i++) {
+        const dp_value *value = to->inputs[i], *given = NULL;
+        int place = 0;
+        for (int k = 0; k < from->n_inputs && !given; k++)
+            if (strcmp(from->inputs[k]->name, value->name) == 0)
+                given = from->inputs[place = k];
+        if (!given)
+            return dp_fail(DP_ERR_ARGUMENT, "the ONNX file has an input \"%s\", the compiled model has none of this name",
+                           value->name);
+        bool floats = dp_element_is_float(value->tensor.element) && dp_element_is_float(given->tensor.element);
+        if (!same_dims(&value->tensor, &given->tensor) || (!floats && value->tensor.element != given->tensor.element)) {
+            char a[128], b[128];
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "input \"%s\" is %s in the ONNX file and %s in the compiled model: was it made from another "
+                           "file, or with AIPP?",
+                           value->name, dp_tensor_describe(&value->tensor, a, sizeof a),
+                           dp_tensor_describe(&given->tensor, b, sizeof b));
+        }
+        void *data = dp_reference_input(w->reference, value);
+        if (!data)
+            return DP_ERR_OUT_OF_MEMORY;
+        if (floats)
+            dp_reference_widen(data, w->compiled.inputs[place], given->tensor.element,
+                               (size_t)dp_tensor_count(&value->tensor));
+        else
+            memcpy(data, w->compiled.inputs[place], dp_value_bytes(value));
+    }
+    return DP_OK;
+}
+
+static dp_status run(walk *w) {
+    uint32_t marks = 0;
+    unsigned done = 0, of = 0;
+    dp_status status = dp_reference_new(w->model->graph, &w->reference);
+    if (status != DP_OK)
+        return status;
+    for (const dp_node *node = w->model->graph->first; node; node = node->next, of++)
+        marks += (uint32_t)(node->n_inputs + node->n_outputs);
+    marks += (uint32_t)(w->model->graph->n_inputs + w->model->graph->n_outputs);
+    w->relative = dp_alloc(DP_MEM_GRAPH, (marks + 1) * sizeof *w->relative);
+    if (!w->relative)
+        return no_memory();
+    status = open_compiled(&w->compiled);
+    if (status == DP_OK)
+        status = fill_inputs(w);
+    for (dp_node *node = w->model->graph->first; node && status == DP_OK; node = node->next) {
+        status = step(w, node);
+        if (w->options->progress)
+            w->options->progress(++done, of, w->options->data);
+    }
+    return status;
+}
+
+dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file, int variant,
+                     const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals) {
+    dp_graph *graph = dp_model_file_variant(file, variant)->graph;
+    dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
+    walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
+    memset(out_totals, 0, sizeof *out_totals);
+    if (!shapes)
+        return no_memory();
+    for (int i = 0; i < graph->n_inputs; i++) {
+        shapes[i] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = graph->inputs[i]->tensor.rank};
+        memcpy(shapes[i].dims, graph->inputs[i]->tensor.dims, sizeof shapes[i].dims);
+    }
+    const dp_onnx_source source = {onnx, onnx_bytes, folder, shapes, graph->n_inputs, NULL, NULL};
+    bool stopped = false;
+    dp_status status = dp_compile_lowered(&source, &w.model, &stopped);
+    if (stopped)
+        status = dp_fail(DP_ERR_UNSUPPORTED, "the model has loops or shapes that depend on its data: such models are not compared");
+    if (status == DP_OK)
+        status = run(&w);
+    dp_reference_free(w.reference);
+    dp_free(w.relative);
+    close_compiled(&w.compiled);
+    dp_model_free(w.model);
+    dp_free(shapes);
+    return status;
+}
