@@ -15,8 +15,6 @@
 enum {
     MAX_BLOCK_COUNT = 4095,
     MAX_PAD_RUN_BYTES = 2097151,
-    /* Above this a GM destination will not be read again from this core's cache before it is evicted. */
-    STREAM_ALLOCATION_BYTES = 16 << 20,
     /* Measured out of the caches, runs of 256 bytes to 16 KiB: streaming wins by 1.8 to 2.9; shorter ones are all ends. */
     STREAM_RUN_BYTES = 512,
     AHEAD_RUN_BYTES = 2048 /* copies that are worth a guess about the next one */
@@ -229,7 +227,7 @@ void dp_exec_copy(dp_core *core, dp_insn *insn) {
     bool padded = plan.row_bytes != plan.run_bytes;
     bool to_gm = insn->operand[0].space == DP_SPACE_GM, from_gm = insn->operand[1].space == DP_SPACE_GM;
     gm_extent range = to_gm || from_gm ? range_around(core, insn->operand[to_gm ? 0 : 1].addr) : (gm_extent){0, NULL};
-    bool stream = to_gm && plan.run_bytes >= STREAM_RUN_BYTES && range.size_bytes >= STREAM_ALLOCATION_BYTES;
+    bool stream = to_gm && plan.run_bytes >= STREAM_RUN_BYTES && range.size_bytes >= DP_STREAM_BYTES;
     void (*load)(void *, const void *, size_t) = from_gm ? math->copy_in : math->copy;
     uint8_t *dst = insn->operand[0].addr;
     const uint8_t *src = insn->operand[1].addr;
@@ -254,7 +252,7 @@ static void move_run(dp_core *core, bool to_gm, uint8_t *dst, const uint8_t *src
     const uint8_t *gm = to_gm ? dst : src;
     gm_extent range = range_around(core, gm);
     core->issued++;
-    if (to_gm && bytes >= STREAM_RUN_BYTES && range.size_bytes >= STREAM_ALLOCATION_BYTES) {
+    if (to_gm && bytes >= STREAM_RUN_BYTES && range.size_bytes >= DP_STREAM_BYTES) {
         core->math->copy_stream(dst, src, bytes);
         return;
     }

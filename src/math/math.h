@@ -88,6 +88,12 @@ typedef struct dp_math {
     void (*stream_fence)(void);
 } dp_math;
 
+/*
+ * Data of this many bytes have left the caches before anybody reads them again: they are better written past them (copy_stream), which
+ * saves reading the lines that are written over.
+ */
+enum { DP_STREAM_BYTES = 16 << 20 };
+
 /* Table of a rung; rungs the processor lacks (or the build left out) give the best lower one. Never NULL; immutable. */
 const dp_math *dp_math_table(dp_isa isa);
 /* Table of the rung in force. */

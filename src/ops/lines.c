@@ -2,10 +2,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "math/math.h"
 #include "runtime/pool.h"
+
+enum { PAST_LINE_BYTES = 64 << 10 };
 
 static dp_line_table table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -89,12 +93,26 @@ const float *dp_lines_load(const dp_lines *lines, dp_plan *plan, int view, int64
     return buffer;
 }
 
+/* Short lines of a result that is larger than the caches are made in a buffer and written past them. */
+static bool past_caches(const dp_lines *lines) {
+    const size_t line_bytes = (size_t)lines->inner.count * sizeof(float);
+    return line_bytes <= PAST_LINE_BYTES && (size_t)lines->outer.count * line_bytes >= DP_STREAM_BYTES;
+}
+
 float *dp_lines_place(const dp_lines *lines, dp_plan *plan, int view, int64_t line) {
-    return in_place(lines, view) ? (float *)line_data(lines, plan, view, line) : NULL;
+    return in_place(lines, view) && !past_caches(lines) ? (float *)line_data(lines, plan, view, line) : NULL;
 }
 
 void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from) {
     char *data = line_data(lines, plan, view, line);
+    if (in_place(lines, view)) {
+        const size_t bytes = (size_t)lines->inner.count * sizeof(float);
+        if (past_caches(lines))
+            dp_math_current()->copy_stream(data, from, bytes);
+        else
+            memcpy(data, from, bytes);
+        return;
+    }
     size_t width = dp_element_bytes(lines->element[view]);
     double raw[DP_TILE];
     for (int64_t at = 0, n; at < lines->inner.count; at += n) {
@@ -146,6 +164,7 @@ static void run_range(void *context, size_t begin, size_t end) {
         return;
     }
     j->fn(j->plan, j->lines, begin, end, buffers);
+    dp_math_current()->stream_fence();
     dp_free(buffers);
 }
 

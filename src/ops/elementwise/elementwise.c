@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "math/math.h"
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "runtime/pool.h"
@@ -340,6 +341,8 @@ static void run_range(void *context, size_t begin, size_t end) {
             fill_constant(&in[k], &s->in[k], s->compute);
     char *data = dp_plan_data(j->plan, s->out.slot);
     size_t width = dp_element_bytes(s->out.element);
+    const dp_math *math = dp_math_current();
+    const bool past_caches = s->out.flat && (size_t)s->loop.count * width >= DP_STREAM_BYTES;
     for (size_t index = begin, n; index < end; index += n) {
         n = end - index < DP_TILE ? end - index : DP_TILE;
         const void *from[OPERANDS] = {&in[0], &in[0], &in[0]};
@@ -348,14 +351,14 @@ static void run_range(void *context, size_t begin, size_t end) {
         for (int k = s->n_operands; k < OPERANDS; k++)
             from[k] = from[0];
         char *there = s->out.flat ? data + index * width : NULL;
-        void *result = there && s->out.is_compute_type ? (void *)there : &out;
+        void *result = there && s->out.is_compute_type && !past_caches ? (void *)there : &out;
         s->run(result, from[0], from[1], from[2], s->params, n);
         if (s->mask_one)
             for (size_t i = 0; i < n; i++)
                 out.i64[i] &= 1;
         if (result == there)
             continue;
-        if (there) {
+        if (there && !past_caches) {
             s->store(there, &out, n);
             continue;
         }
@@ -364,8 +367,13 @@ static void run_range(void *context, size_t begin, size_t end) {
             s->store(&raw, &out, n);
             stored = &raw;
         }
-        dp_loop_scatter(&s->loop, 0, data, width, (int64_t)index, n, stored);
+        if (past_caches)
+            math->copy_stream(there, stored, n * width);
+        else
+            dp_loop_scatter(&s->loop, 0, data, width, (int64_t)index, n, stored);
     }
+    if (past_caches)
+        math->stream_fence();
 }
 
 static dp_status run(dp_plan *plan) {
@@ -377,9 +385,16 @@ static dp_status run(dp_plan *plan) {
 
 static void copy_flat(void *context, size_t begin, size_t end) {
     const job *j = context;
-    size_t width = dp_element_bytes(j->s->out.element);
-    memmove((char *)dp_plan_data(j->plan, j->s->out.slot) + begin * width,
-            (const char *)dp_plan_data(j->plan, j->s->in[0].slot) + begin * width, (end - begin) * width);
+    size_t width = dp_element_bytes(j->s->out.element), bytes = (size_t)j->s->loop.count * width;
+    char *to = dp_plan_data(j->plan, j->s->out.slot);
+    const char *from = dp_plan_data(j->plan, j->s->in[0].slot);
+    if (bytes < DP_STREAM_BYTES || (to < from + bytes && from < to + bytes)) {
+        memmove(to + begin * width, from + begin * width, (end - begin) * width);
+        return;
+    }
+    const dp_math *math = dp_math_current();
+    math->copy_stream(to + begin * width, from + begin * width, (end - begin) * width);
+    math->stream_fence();
 }
 
 static void copy_views(void *context, size_t begin, size_t end) {
