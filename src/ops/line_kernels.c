@@ -22,6 +22,36 @@ static float line_max(const float *x, size_t n) {
     return result;
 }
 
+/* The sign of `way` makes the smallest the largest of the negated. */
+static inline __attribute__((always_inline)) float extreme(const float *x, size_t n, float way) {
+    float lane[LANES], result = -INFINITY;
+    int nan[LANES] = {0}, any = 0;
+    size_t i = 0;
+    for (int l = 0; l < LANES; l++)
+        lane[l] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const float v = way * x[i + (size_t)l];
+            lane[l] = v > lane[l] ? v : lane[l];
+            nan[l] |= v != v;
+        }
+    for (; i < n; i++) {
+        result = way * x[i] > result ? way * x[i] : result;
+        any |= x[i] != x[i];
+    }
+    for (int l = 0; l < LANES; l++) {
+        result = lane[l] > result ? lane[l] : result;
+        any |= nan[l];
+    }
+    return any ? NAN : way * result;
+}
+static float line_top(const float *x, size_t n) {
+    return extreme(x, n, 1);
+}
+static float line_bottom(const float *x, size_t n) {
+    return extreme(x, n, -1);
+}
+
 #define SUM(name, ARGUMENTS, EXPRESSION)                                                                               \
     static double name ARGUMENTS {                                                                                     \
         double lane[LANES] = {0};                                                                                      \
@@ -127,7 +157,7 @@ static void line_turn_pairs(float *y, const float *x, const float *c, const floa
 
 void DP_RUNG(dp_line_fill)(dp_line_table *table) {
     *table =
-        (dp_line_table){line_max,     line_sum,    line_squares,      line_exp,      line_scale,      line_shift,
+        (dp_line_table){line_max,     line_top,   line_bottom, line_sum,    line_squares,      line_exp,      line_scale,      line_shift,
                         line_add,     line_affine, line_multiply_add, line_turn,     line_turn_pairs, line_products,
                         line_combine, line_larger, line_accumulate,   line_subtract, line_multiply};
 }

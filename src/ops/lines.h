@@ -43,7 +43,10 @@ dp_status dp_lines_run(dp_plan *plan, const dp_lines *lines, int buffers, dp_lin
 
 /* Loops of one rung over a line of floats. */
 typedef struct dp_line_table {
-    float (*max)(const float *x, size_t n);
+    float (*max)(const float *x, size_t n); /* of what is no NaN; -inf of nothing */
+    /* the largest and the smallest; NaN when there is one */
+    float (*top)(const float *x, size_t n);
+    float (*bottom)(const float *x, size_t n);
     double (*sum)(const float *x, size_t n);
     double (*squares)(const float *x, size_t n, double mean);
     /* y = x - offset, and y = e^y with the sum of the results */

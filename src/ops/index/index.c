@@ -8,12 +8,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "math/math.h"
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
 #include "runtime/pool.h"
 
-enum { GRAIN = 16384, LIST_MAX = 1 << 20 };
+enum { GRAIN = 16384, LIST_MAX = 1 << 20, PAST_BYTES = 512 /* shorter slices are all ends */ };
 
 typedef struct state {
     dp_loop slice;        /* select, copy, fill: all dims but dim; views 0 written, 1 read */
@@ -71,6 +72,14 @@ static void copy_slice(const job *j, int64_t index, int64_t place, size_t begin,
     int64_t own = index * s->stride, other = dp_loop_offset(&s->places, 1, place);
     char *to = (char *)dp_plan_data(j->plan, s->to) + (j->reverse ? own : other) * (int64_t)width;
     const char *from = (const char *)dp_plan_data(j->plan, s->from) + (j->reverse ? other : own) * (int64_t)width;
+    if (s->slice.rank == 1 && s->slice.strides[0][0] == 1 && s->slice.strides[1][0] == 1) {
+        const size_t bytes = (end - begin) * width;
+        if (bytes >= PAST_BYTES && (size_t)s->places.count * (size_t)s->slice.count * width >= DP_STREAM_BYTES)
+            dp_math_current()->copy_stream(to + begin * width, from + begin * width, bytes);
+        else
+            memcpy(to + begin * width, from + begin * width, bytes);
+        return;
+    }
     struct {
         _Alignas(16) char bytes[16 * DP_TILE];
     } buffer;
@@ -87,11 +96,12 @@ static void select_range(void *context, size_t begin, size_t end) {
     if (j->place >= 0) {
         if (index_at(j, j->place, &index))
             copy_slice(j, index, j->place, begin, end);
-        return;
+    } else {
+        for (size_t place = begin; place < end; place++)
+            if (index_at(j, (int64_t)place, &index))
+                copy_slice(j, index, (int64_t)place, 0, (size_t)j->s->slice.count);
     }
-    for (size_t place = begin; place < end; place++)
-        if (index_at(j, (int64_t)place, &index))
-            copy_slice(j, index, (int64_t)place, 0, (size_t)j->s->slice.count);
+    dp_math_current()->stream_fence();
 }
 
 static dp_status run_places(dp_plan *plan, bool reverse) {

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "ops/loop.h"
 #include "ops/op.h"
+#include "ops/lines.h"
 #include "ops/reduce/kernels.h"
 #include "runtime/pool.h"
 
@@ -375,6 +376,28 @@ static const void *fetch(const state *s, const dp_loop *loop, const char *data, 
     return to;
 }
 
+/* The same for floats side by side, without lanes in memory; false where there is no such loop. */
+static bool reduce_line(dp_reduce_id id, const float *x, size_t n, double aux, result *out) {
+    const dp_line_table *t = dp_line_current();
+    *out = (result){.aux = aux};
+    switch (id) {
+    case DP_REDUCE_SUM:
+        out->value.real = t->sum(x, n);
+        return true;
+    case DP_REDUCE_SQUARES:
+        out->value.real = t->squares(x, n, aux);
+        return true;
+    case DP_REDUCE_MAX:
+        out->value.real = t->top(x, n);
+        return true;
+    case DP_REDUCE_MIN:
+        out->value.real = t->bottom(x, n);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Elements [begin, end) of the reduced loop at one output. */
 static result reduce_row(const job *j, int pass, double aux, int64_t output, int64_t begin, int64_t end) {
     const state *s = j->s;
@@ -384,8 +407,12 @@ static result reduce_row(const job *j, int pass, double aux, int64_t output, int
                        dp_loop_offset(&s->kept, 0, output) * (int64_t)dp_element_bytes(element);
     dp_lanes lanes;
     tile to, raw;
+    result line;
     dp_reduce_id id = s->pass[pass];
     dp_reduce_fn fn = table.run[id][s->compute];
+    if (element == DP_F32 && s->compute == DP_COMPUTE_F32 && s->reduced.rank == 1 && s->reduced.strides[0][0] == 1 &&
+        reduce_line(id, (const float *)data + begin, (size_t)(end - begin), aux, &line))
+        return line;
     reset(&lanes, LANES, id, s->compute);
     for (int i = 0; i < LANES; i++)
         lanes.aux[i] = aux;
