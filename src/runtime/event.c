@@ -103,6 +103,12 @@ static void destroy_record_task(dp_task *task) {
 
 /* Takes over one reference when it succeeds. */
 static dp_status queue_record(dp_stream *stream, record *r) {
+    if (dp_stream_pass(stream, &r->task)) {
+        r->queue = stream->queue;
+        finish_record(r, false);
+        release_record(r);
+        return DP_OK;
+    }
     dp_task *task = dp_task_new(stream, "event record", sizeof r);
     if (!task)
         return DP_ERR_OUT_OF_MEMORY;

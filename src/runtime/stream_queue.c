@@ -167,22 +167,49 @@ void dp_stream_append_plain(dp_stream *stream, dp_task *task) {
     }
 }
 
+/* Work of the context's default stream that comes before what is queued now: NULL when none is left to wait for. */
+static dp_stream *busy_before(const dp_stream *stream) {
+    if (!stream->context)
+        return NULL;
+    dp_stream *earlier = stream->context->default_stream;
+    if (running == earlier)
+        return NULL;
+    if (DP_UNLIKELY(dp_stream_is_busy(earlier)))
+        return earlier;
+    dp_report_order(DP_HOST_ORDERED, stream->queue, 0, earlier->queue, atomic_load(&earlier->submitted));
+    return NULL;
+}
+
 dp_status dp_stream_append(dp_stream *stream, dp_task *task) {
-    dp_status lost_status = dp_stream_check_lost();
-    if (DP_UNLIKELY(lost_status != DP_OK))
-        return lost_status;
-    if (stream->context) {
-        dp_stream *earlier = stream->context->default_stream;
-        if (DP_UNLIKELY(dp_stream_is_busy(earlier) && running != earlier)) {
-            dp_status status = dp_stream_order_after(stream, earlier);
-            if (status != DP_OK)
-                return status;
-        } else if (running != earlier) {
-            dp_report_order(DP_HOST_ORDERED, stream->queue, 0, earlier->queue, atomic_load(&earlier->submitted));
-        }
+    dp_status status = dp_stream_check_lost();
+    if (DP_UNLIKELY(status != DP_OK))
+        return status;
+    dp_stream *earlier = busy_before(stream);
+    if (DP_UNLIKELY(earlier)) {
+        status = dp_stream_order_after(stream, earlier);
+        if (status != DP_OK)
+            return status;
     }
     dp_stream_append_plain(stream, task);
     return DP_OK;
+}
+
+bool dp_stream_pass(dp_stream *stream, uint64_t *out_number) {
+    if (atomic_load(&stream->state) != DP_STREAM_IDLE || dp_profile_on() || DP_UNLIKELY(atomic_load(&lost)) ||
+        busy_before(stream))
+        return false;
+    pthread_mutex_lock(&stream->lock);
+    bool idle = atomic_load(&stream->state) == DP_STREAM_IDLE;
+    if (idle) {
+        uint64_t number = atomic_load_explicit(&stream->submitted, memory_order_relaxed) + 1;
+        atomic_store(&stream->submitted, number);
+        dp_report_order(DP_HOST_QUEUED, stream->queue, number, 0, 0);
+        atomic_store(&stream->completed, number);
+        dp_report_order(DP_HOST_ENDED, stream->queue, number, 0, 0);
+        *out_number = number;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return idle;
 }
 
 static void destroy_payload(dp_task *task) {

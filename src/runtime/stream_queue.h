@@ -93,6 +93,11 @@ void dp_task_discard(dp_task *task);
 dp_status dp_stream_append(dp_stream *stream, dp_task *task);
 /* The same without that wait; never fails. */
 void dp_stream_append_plain(dp_stream *stream, dp_task *task);
+/*
+ * A task that only marks a place in the stream needs no queue when everything before it has ended: takes its number, which is done at
+ * once, and returns true. False: the stream (or the default stream before it) has work, or the profile wants to see a task; append one.
+ */
+bool dp_stream_pass(dp_stream *stream, uint64_t *out_number);
 
 /* Runs tasks until the queue is empty, a task is pending, or task number `until` is done. Takes over a reference. */
 void dp_stream_drain(dp_stream *stream, uint64_t until);
