@@ -26,14 +26,10 @@ static const char *in_folder(const char *file) {
     return path;
 }
 
-/* Runs `doppel ...`; both streams are in `said`. */
-__attribute__((format(printf, 1, 2))) static int doppel(const char *format, ...) {
-    char arguments[2000], command[4000];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(arguments, sizeof arguments, format, args);
-    va_end(args);
-    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", folder, DOPPEL, arguments);
+/* Runs a program in the folder; both streams are in `said`. */
+static int run(const char *program, const char *arguments) {
+    char command[4000];
+    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", folder, program, arguments);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t n = fread(said, 1, sizeof said - 1, pipe);
@@ -41,6 +37,15 @@ __attribute__((format(printf, 1, 2))) static int doppel(const char *format, ...)
     int status = pclose(pipe);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+__attribute__((format(printf, 1, 2))) static int doppel(const char *format, ...) {
+    char arguments[2000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(arguments, sizeof arguments, format, args);
+    va_end(args);
+    return run(DOPPEL, arguments);
 }
 
 static void assert_said(const char *sentence) {
@@ -148,6 +153,21 @@ static void make_twice(void) {
     free(all);
 }
 
+/* Scores of three classes: the mean of each colour. */
+static void make_scores(void) {
+    static const int64_t x[] = {1, 3, 8, 8}, axes[] = {2, 3};
+    size_t bytes;
+    maker *m = make_begin(13);
+    make_input(m, "x", 1, 4, x);
+    make_node(m, "ReduceMean", "x", "y");
+    make_integers(m, "axes", 2, axes);
+    make_integer(m, "keepdims", 0);
+    make_output(m, "y");
+    void *all = make_end(m, &bytes);
+    save("scores.onnx", all, bytes);
+    free(all);
+}
+
 static int setup(void **state) {
     (void)state;
     snprintf(folder, sizeof folder, "/tmp/doppel_models_XXXXXX");
@@ -156,6 +176,8 @@ static int setup(void **state) {
     make_net("net.onnx", 0);
     make_net("other.onnx", .05f);
     make_twice();
+    make_scores();
+    compile("scores.onnx", NULL);
     compile("net.onnx", NULL);
     compile("other.onnx", NULL);
     compile("twice.onnx", NULL);
@@ -320,10 +342,31 @@ static void test_reference(void **state) {
     compile("net.onnx", NULL);
 }
 
+#ifdef CLASSIFY
+static void test_classify(void **state) {
+    (void)state;
+    assert_int_equal(run(CLASSIFY, ""), 2);
+    assert_said("usage: classify");
+    save("names", "red\ngreen\nblue\n", 15);
+    assert_int_equal(run(CLASSIFY, "scores.onnx.om --labels names " PICTURE), 0);
+    assert_said("top 1: class ");
+    assert_said("top 3: class ");
+    assert_said("green");
+    assert_int_equal(run(CLASSIFY, "net.onnx.om " PICTURE), 1);
+    assert_said("1 inputs and 3 outputs; 1 and 1 are expected");
+    assert_int_equal(run(CLASSIFY, "nothing.om " PICTURE), 1);
+    assert_int_equal(run(CLASSIFY, "scores.onnx.om names"), 1);
+    assert_said("neither a JPEG nor a PNG");
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),     cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_help),
         cmocka_unit_test(test_bench_and_profile), cmocka_unit_test(test_compare), cmocka_unit_test(test_reference),
+#ifdef CLASSIFY
+        cmocka_unit_test(test_classify),
+#endif
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
