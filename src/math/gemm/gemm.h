@@ -99,6 +99,7 @@ typedef struct dp_gemm_plan {
     size_t tiles_m, tiles_n; /* run dp_gemm_tile for every i < tiles_m, j < tiles_n */
     size_t scratch_bytes;    /* per thread */
     const char *path;        /* name of the implementation chosen, for logs */
+    const char *why;         /* why it is not a faster one; "" when there is none */
     dp_gemm_problem problem;
     const struct dp_gemm_rung *rung;
     int kind, decode;

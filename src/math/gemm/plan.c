@@ -2,14 +2,14 @@
 #include "math/gemm/internal.h"
 
 enum {
-    UNIT_BLOCK_MAX = 512,              /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
-    TILED_UNIT_BLOCK_MAX = 256,        /* the same for 32 rows */
-    COLUMN_BLOCK_BYTES = 1 << 20,      /* of B, packed, in the second level cache */
-    COLUMN_BLOCK_MAX = 512,            /* with few units: what was packed is multiplied while it is near */
-    DIRECT_ROWS = 16,                  /* B used as it lies for up to so many row panels, */
-    DIRECT_UNITS = 192,                /* so many rows of it at a time: their pages fit the first level of the TLB */
-    BANDWIDTH_ROWS = 4,                /* float products of more rows are bound by arithmetic */
-    SUMS_BYTES = 3 << 20,              /* of a tile's unfinished sums in the scratch: they stream through the third level */
+    UNIT_BLOCK_MAX = 512,         /* units of k a panel of A keeps in the first level cache: 14 rows x 2 KiB */
+    TILED_UNIT_BLOCK_MAX = 256,   /* the same for 32 rows */
+    COLUMN_BLOCK_BYTES = 1 << 20, /* of B, packed, in the second level cache */
+    COLUMN_BLOCK_MAX = 512,       /* with few units: what was packed is multiplied while it is near */
+    DIRECT_ROWS = 16,             /* B used as it lies for up to so many row panels, */
+    DIRECT_UNITS = 192,           /* so many rows of it at a time: their pages fit the first level of the TLB */
+    BANDWIDTH_ROWS = 4,           /* float products of more rows are bound by arithmetic */
+    SUMS_BYTES = 3 << 20,         /* of a tile's unfinished sums in the scratch: they stream through the third level */
     LINE_UNITS = 16
 };
 
@@ -34,8 +34,8 @@ static dp_status check_types(const dp_gemm_problem *p) {
             "by int8 or int4 with scales",
             type_name(a), type_name(b), quant ? " with scales" : "");
     if (!is_float(c) && c != DP_I8 && !(integer && c == DP_I32))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is %s; expected float32, float16, bfloat16, int8%s", type_name(c),
-                       integer ? " or int32" : "");
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is %s; expected float32, float16, bfloat16, int8%s",
+                       type_name(c), integer ? " or int32" : "");
     return DP_OK;
 }
 
@@ -99,7 +99,8 @@ static dp_status check(const dp_gemm_problem *p) {
     if (!p->c.data)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is NULL");
     if (p->a.fill || (p->b.fill && (p->b.dtype != DP_F32 || p->b.packed || p->n_blocks)))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: fill is for a B of floats that is neither packed nor in blocks");
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "matrix product: fill is for a B of floats that is neither packed nor in blocks");
     if (p->k && (!(p->n_blocks && !p->a.packed ? (const void *)p->a.blocks : p->a.data) ||
                  !(p->n_blocks && !p->b.packed ? (const void *)p->b.blocks : p->b.data)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: A or B is NULL");
@@ -187,6 +188,26 @@ static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
     return p->b.column_stride == 1 ? DP_GEMM_DECODE_AXPY : DP_GEMM_DECODE_NO;
 }
 
+/* Nobody waits for a product of few rows; for the others: what is done to the operands before they are multiplied. */
+static const char *blocked_reason(const dp_gemm_plan *plan) {
+    const dp_gemm_problem *p = &plan->problem;
+    const bool halves = p->a.dtype != DP_F32 || (p->b.dtype != DP_F32 && !p->quant.scale);
+    if (p->quant.scale)
+        return "more rows than are read at memory speed: B is made floats block by block";
+    if (plan->kind == DP_GEMM_F32 && halves)
+        return p->a.dtype == DP_BF16 && p->b.dtype == DP_BF16
+                   ? "this processor has no fast bfloat16 products: widened to float"
+                   : "halves are widened to float while they are packed";
+    if (plan->kind == DP_GEMM_I16)
+        return "this processor has no products of four int8: pairs of int16";
+    if (p->b.fill || p->b.packed)
+        return "";
+    if (!plan->b_direct)
+        return p->b.column_stride == 1 ? "B is packed on each call: more rows than read it in place"
+                                       : "B is packed on each call: its rows are not contiguous";
+    return plan->a_direct ? "" : "A's rows are packed: not contiguous, or whole pages apart";
+}
+
 static void plan_decode(dp_gemm_plan *plan, unsigned threads) {
     static const char *const names[] = {"", "gemv dot", "gemv axpy", "gemv panel"};
     dp_gemm_problem *p = &plan->problem;
@@ -232,14 +253,15 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->path = plan->tiled && plan->kind == DP_GEMM_BF16 ? "gemm bfloat16 tiles" : names[plan->kind];
     plan_split(plan, threads);
     plan->plain = (p->c.dtype == DP_F32 || p->c.dtype == DP_I32) && p->c.column_stride == 1 && p->alpha == 1 &&
-                  (p->beta == 0 || (p->beta == 1 && !p->source.data)) && !e->bias && !e->activation && !e->residual.data &&
-                  !e->column_scale && !e->row_scale &&
+                  (p->beta == 0 || (p->beta == 1 && !p->source.data)) && !e->bias && !e->activation &&
+                  !e->residual.data && !e->column_scale && !e->row_scale &&
                   (p->c.dtype == DP_I32) == (plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16);
     const bool in_place = p->b.packed && (plan->kind != DP_GEMM_F32 || p->b.dtype == DP_F32);
     /* rows whole pages apart fall on the same sets of the caches: once through them at most */
     const size_t direct_rows = p->b.row_stride % 1024 ? DIRECT_ROWS : 1;
-    plan->b_direct = in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
-                                  p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= direct_rows * rows);
+    plan->b_direct =
+        in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
+                     p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= direct_rows * rows);
     if (plan->b_direct && !in_place) { /* fewer pages at a time */
         size_t blocks = dp_gemm_ceil(plan->units, DIRECT_UNITS);
         plan->unit_block = blocks ? dp_gemm_round(dp_gemm_ceil(plan->units, blocks), LINE_UNITS) : LINE_UNITS;
@@ -266,7 +288,8 @@ dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_pro
     dp_status status = check(problem);
     if (status != DP_OK)
         return status;
-    *out_plan = (dp_gemm_plan){.problem = *problem, .rung = dp_gemm_rung_for(isa, features), .path = "empty"};
+    *out_plan =
+        (dp_gemm_plan){.problem = *problem, .rung = dp_gemm_rung_for(isa, features), .path = "empty", .why = ""};
     dp_gemm_problem *p = &out_plan->problem;
     if (p->m == 0 || p->n == 0)
         return DP_OK;
@@ -279,10 +302,12 @@ dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_pro
     }
     threads = threads ? threads : 1;
     out_plan->decode = decode_way(p, out_plan->kind);
-    if (out_plan->decode)
+    if (out_plan->decode) {
         plan_decode(out_plan, threads);
-    else
+    } else {
         plan_blocked(out_plan, threads);
+        out_plan->why = blocked_reason(out_plan);
+    }
     out_plan->tiles_m = dp_gemm_ceil(p->m, out_plan->tile_m);
     out_plan->tiles_n = dp_gemm_ceil(p->n, out_plan->tile_n);
     return DP_OK;

@@ -361,6 +361,11 @@ static dp_status finish(const dp_operator_call *call, const dp_conv_arguments *a
     }
     memcpy(dp_plan_state(plan), c, sizeof *c);
     plan->path = names[c->way];
+    if (c->way == DP_CONV_WINDOWS)
+        plan->why = c->x_copied ? "the input is copied first: not float, a step, or x not contiguous"
+                                : "more than one tap, or padding";
+    else if (c->way == DP_CONV_TRANSPOSED)
+        plan->why = "windows of a transposed convolution are added up in memory";
     *out_plan = plan;
     return DP_OK;
 }

@@ -92,7 +92,7 @@ static dp_status read_request(const dp_operator_call *call, request *r) {
     return check_types(call, r);
 }
 
-static dp_status build(const dp_operator_call *call, dp_products *p, const char **out_path) {
+static dp_status build(const dp_operator_call *call, dp_products *p, dp_way *out_way) {
     request r;
     dp_product_shape shape;
     dp_status status = read_request(call, &r);
@@ -119,7 +119,7 @@ static dp_status build(const dp_operator_call *call, dp_products *p, const char 
     dp_product_set_factor(p, DP_PRODUCTS_A, &shape, &r.a);
     dp_product_set_factor(p, DP_PRODUCTS_B, &shape, &r.b);
     dp_product_set_result(p, DP_PRODUCTS_SOURCE, &shape, r.beta != 0 && !in_place ? r.self : NULL, rank);
-    return dp_products_end(p, out_path);
+    return dp_products_end(p, out_way);
 }
 
 static dp_status run(dp_plan *plan) {
@@ -128,15 +128,16 @@ static dp_status run(dp_plan *plan) {
 
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     dp_products products;
-    const char *path = "";
-    dp_status status = build(call, &products, &path);
+    dp_way way;
+    dp_status status = build(call, &products, &way);
     if (status != DP_OK)
         return status;
     dp_plan *plan = dp_plan_new(call, run, sizeof products);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
     memcpy(dp_plan_state(plan), &products, sizeof products);
-    plan->path = path;
+    plan->path = way.path;
+    plan->why = way.why;
     *out_plan = plan;
     return DP_OK;
 }

@@ -82,7 +82,7 @@ static size_t multiplications(const dp_gemm_problem *p) {
     return all < 1e15 ? (size_t)all : (size_t)1e15;
 }
 
-dp_status dp_products_end(dp_products *p, const char **out_path) {
+dp_status dp_products_end(dp_products *p, dp_way *out_way) {
     static const char placeholder[64]; /* the engine looks at addresses only to see that they are there */
     dp_loop_merge(&p->batch, false);
     if (!p->sum_batch && !p->problem.epilogue.row_scale)
@@ -92,7 +92,7 @@ dp_status dp_products_end(dp_products *p, const char **out_path) {
     asked.source.data = p->slot[DP_PRODUCTS_SOURCE] < 0 ? NULL : placeholder;
     dp_gemm_plan plan;
     dp_status status = dp_gemm_plan_make(&asked, 1, &plan);
-    *out_path = status == DP_OK && p->batch.count ? plan.path : "empty";
+    *out_way = status == DP_OK && p->batch.count ? (dp_way){plan.path, plan.why} : (dp_way){"empty", ""};
     return status;
 }
 

@@ -30,12 +30,15 @@ void dp_products_begin(dp_products *products, const int64_t *batch_dims, int bat
  */
 void dp_products_set(dp_products *products, int view, const dp_arg *tensor, int64_t row_stride, int64_t column_stride,
                      const int64_t *batch_strides);
+typedef struct dp_way {
+    const char *path, *why; /* as in dp_plan */
+} dp_way;
 /*
  * Addresses the family fills in itself when it runs (scales, bias) may be anything but NULL until then.
  * Puts batch dims over which B stays the same below the rows of A where strides allow it: one product of many rows
- * reads B once. Then asks the engine whether it takes the problem; out_path is the name of its way.
+ * reads B once. Then asks the engine whether it takes the problem; out_way says how.
  */
-dp_status dp_products_end(dp_products *products, const char **out_path);
+dp_status dp_products_end(dp_products *products, dp_way *out_way);
 dp_status dp_products_run(dp_plan *plan, const dp_products *products);
 
 /* Products of different shapes, complete with their addresses: their tiles are spread over the pool together. */

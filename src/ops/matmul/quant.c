@@ -103,7 +103,7 @@ static void set_epilogue(const dp_operator_call *call, state *s) {
                                        .dtype = DP_F32};
 }
 
-static dp_status build(const dp_operator_call *call, state *s, const char **out_path) {
+static dp_status build(const dp_operator_call *call, state *s, dp_way *out_way) {
     dp_status status = check_types(call);
     for (int i = X1; i <= X2 && status == DP_OK; i++)
         if (call->in[i].as.tensor->rank < 2 || call->in[i].as.tensor->rank > 6)
@@ -135,7 +135,7 @@ static dp_status build(const dp_operator_call *call, state *s, const char **out_
     dp_product_set_factor(p, DP_PRODUCTS_B, &shape, &b);
     dp_product_set_result(p, DP_PRODUCTS_SOURCE, &shape, NULL, rank);
     set_epilogue(call, s);
-    return dp_products_end(p, out_path);
+    return dp_products_end(p, out_way);
 }
 
 static dp_status run(dp_plan *plan) {
@@ -170,15 +170,16 @@ static dp_status run(dp_plan *plan) {
 
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     state s;
-    const char *path = "";
-    dp_status status = build(call, &s, &path);
+    dp_way way;
+    dp_status status = build(call, &s, &way);
     if (status != DP_OK)
         return status;
     dp_plan *plan = dp_plan_new(call, run, sizeof s);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
     memcpy(dp_plan_state(plan), &s, sizeof s);
-    plan->path = path;
+    plan->path = way.path;
+    plan->why = way.why;
     *out_plan = plan;
     return DP_OK;
 }

@@ -158,7 +158,7 @@ static dp_status check_shapes(const dp_operator_call *call, const weight *w) {
     return dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, t->rank, "rows of x by columns of weight");
 }
 
-static dp_status build(const dp_operator_call *call, state *s, const char **out_path) {
+static dp_status build(const dp_operator_call *call, state *s, dp_way *out_way) {
     weight w;
     dp_status status = check_types(call);
     if (status == DP_OK)
@@ -186,7 +186,7 @@ static dp_status build(const dp_operator_call *call, state *s, const char **out_
     s->scale = slot_of(call, SCALE);
     s->offset = slot_of(call, OFFSET);
     s->bias = slot_of(call, BIAS);
-    return status == DP_OK ? dp_products_end(p, out_path) : status;
+    return status == DP_OK ? dp_products_end(p, out_way) : status;
 }
 
 static dp_status run(dp_plan *plan) {
@@ -202,15 +202,16 @@ static dp_status run(dp_plan *plan) {
 
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     state s;
-    const char *path = "";
-    dp_status status = build(call, &s, &path);
+    dp_way way;
+    dp_status status = build(call, &s, &way);
     if (status != DP_OK)
         return status;
     dp_plan *plan = dp_plan_new(call, run, sizeof s);
     if (!plan)
         return DP_ERR_OUT_OF_MEMORY;
     memcpy(dp_plan_state(plan), &s, sizeof s);
-    plan->path = path;
+    plan->path = way.path;
+    plan->why = way.why;
     *out_plan = plan;
     return DP_OK;
 }

@@ -250,6 +250,8 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
         return DP_ERR_OUT_OF_MEMORY;
     memcpy(dp_plan_state(plan), &s, sizeof s);
     plan->path = "lines";
+    if (s.lines.inner.rank > 1 || s.lines.inner.strides[s.y][0] != 1)
+        plan->why = "lines are copied: a tensor is not contiguous in the normalised dims";
     *out_plan = plan;
     return DP_OK;
 }

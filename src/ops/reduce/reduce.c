@@ -234,6 +234,10 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     }
     build_loops(call, s, reduced, keep);
     plan->path = s->columns ? "columns" : "rows";
+    if (!s->columns && (s->reduced.rank > 1 || s->reduced.strides[0][0] != 1))
+        plan->why = "rows are gathered: the reduced dims are not contiguous";
+    else if (s->compute != DP_COMPUTE_F32 || self->element != DP_F32)
+        plan->why = s->compute == DP_COMPUTE_F32 ? "tiles are converted to float first" : "computed in 8 bytes";
     *out_plan = plan;
     return DP_OK;
 }
