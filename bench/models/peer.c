@@ -37,13 +37,12 @@ struct peer {
     void *inputs[ENDS], *outputs[ENDS];
 };
 
-typedef void *(*any)(void);
-#define CALL(p, slot, types, ...) check(p, ((void *(*)types)(any)(p)->table[slot])(__VA_ARGS__))
+#define CALL(p, slot, types, ...) check(p, ((void *(*)types)(uintptr_t)(p)->table[slot])(__VA_ARGS__))
 
 static void check(const peer *p, void *status) {
     if (!status)
         return;
-    fprintf(stderr, "onnxruntime: %s\n", ((const char *(*)(void *))(any)p->table[GET_ERROR_MESSAGE])(status));
+    fprintf(stderr, "onnxruntime: %s\n", ((const char *(*)(void *))(uintptr_t)p->table[GET_ERROR_MESSAGE])(status));
     exit(1);
 }
 
@@ -73,7 +72,7 @@ peer *peer_open(const char *library, const char *model, int threads) {
     }
     peer *p = calloc(1, sizeof *p);
     void *options;
-    p->table = ((void *const *(*)(uint32_t))(any)(uintptr_t)base()[0])(API_VERSION);
+    p->table = ((void *const *(*)(uint32_t))(uintptr_t)base()[0])(API_VERSION);
     CALL(p, CREATE_ENV, (int, const char *, void **), 3, "bench", &p->env);
     CALL(p, CREATE_SESSION_OPTIONS, (void **), &options);
     CALL(p, SET_OPTIMIZATION_LEVEL, (void *, int), options, ALL_OPTIMISATIONS);
@@ -88,8 +87,8 @@ peer *peer_open(const char *library, const char *model, int threads) {
 void peer_close(peer *p) {
     for (size_t i = 0; i < p->n_outputs; i++)
         if (p->outputs[i])
-            ((void (*)(void *))(any)p->table[RELEASE_VALUE])(p->outputs[i]);
-    ((void (*)(void *))(any)p->table[RELEASE_SESSION])(p->session);
+            ((void (*)(void *))(uintptr_t)p->table[RELEASE_VALUE])(p->outputs[i]);
+    ((void (*)(void *))(uintptr_t)p->table[RELEASE_SESSION])(p->session);
     free(p);
 }
 
@@ -111,7 +110,7 @@ void peer_set_input(peer *p, size_t index, int element, void *data, size_t bytes
 void peer_run(peer *p) {
     for (size_t i = 0; i < p->n_outputs; i++) {
         if (p->outputs[i])
-            ((void (*)(void *))(any)p->table[RELEASE_VALUE])(p->outputs[i]);
+            ((void (*)(void *))(uintptr_t)p->table[RELEASE_VALUE])(p->outputs[i]);
         p->outputs[i] = NULL;
     }
     CALL(p, RUN, (void *, void *, char *const *, void *const *, size_t, char *const *, size_t, void **), p->session,

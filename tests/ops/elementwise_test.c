@@ -168,6 +168,7 @@ static double sigma(double x) {
     F(threshold_backward, ARITH, 2, GRID, -9, 9, 2, 0, 0, 0, b > p[0] ? a : 0)                                         \
     F(leaky_relu_backward, FLOAT, 2, 0, -9, 9, 0.125, 0, 0, 0, b > 0 ? a : a * p[0])                                   \
     F(hardtanh_backward, FLOAT, 2, GRID, -9, 9, -2, 3, 0, 0, b > p[0] && b < p[1] ? a : 0)                             \
+    F(hardsigmoid_linear, FLOAT, 1, 0, -9, 9, 0.25, 0.5, 0, 1, fmin(fmax(a * p[0] + p[1], 0), 1))                       \
     F(hardsigmoid_backward, FLOAT, 2, 0, -9, 9, 0, 0, 0, 1, b > -3 && b < 3 ? a / 6 : 0)                               \
     F(hardswish_backward, FLOAT, 2, GRID, -9, 9, 0, 0, 0, 16, b < -3 ? 0 : b <= 3 ? a * (b / 3 + 0.5) : a)             \
     F(hardshrink_backward, FLOAT, 2, GRID, -9, 9, 2, 0, 0, 0, fabs(b) <= p[0] ? 0 : a)                                 \

@@ -2,6 +2,9 @@
 
 const dp_pass dp_passes[] = {
     {"identity", "nodes that hand on their input are taken out", dp_pass_identity},
+    {"neutral", "times 1, plus 0 and shapes around a softmax are stepped over", dp_pass_neutral},
+    {"activation", "activation functions spelled out in steps become one node", dp_pass_activation},
+    {"norm", "layer normalisation spelled out in steps becomes one node", dp_pass_norm},
     {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
     {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
     {"precision", "floats become half or bfloat16 where it was asked for", dp_pass_precision},

@@ -19,6 +19,9 @@ extern const unsigned dp_passes_count;
 dp_status dp_passes_run(dp_graph *graph, FILE *print);
 
 dp_status dp_pass_identity(dp_graph *graph, int *out_changes);
+dp_status dp_pass_neutral(dp_graph *graph, int *out_changes);
+dp_status dp_pass_activation(dp_graph *graph, int *out_changes);
+dp_status dp_pass_norm(dp_graph *graph, int *out_changes);
 dp_status dp_pass_scale(dp_graph *graph, int *out_changes);
 dp_status dp_pass_ends(dp_graph *graph, int *out_changes);
 dp_status dp_pass_precision(dp_graph *graph, int *out_changes);
