@@ -142,11 +142,22 @@ void dp_node_output(dp_node *node, int index, dp_value *value) {
         value->producer = node;
 }
 
-void dp_node_remove(dp_node *node) {
+static void unlink_node(dp_node *node) {
     dp_graph *graph = node->graph;
     *(node->previous ? &node->previous->next : &graph->first) = node->next;
     *(node->next ? &node->next->previous : &graph->last) = node->previous;
     graph->n_nodes--;
+}
+
+void dp_node_move(dp_node *node, dp_node *before) {
+    if (node == before)
+        return;
+    unlink_node(node);
+    link_before(node->graph, node, before);
+}
+
+void dp_node_remove(dp_node *node) {
+    unlink_node(node);
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] && node->outputs[i]->producer == node)
             node->outputs[i]->producer = NULL;

@@ -90,6 +90,8 @@ dp_node *dp_node_new(dp_graph *graph, dp_node *before, const char *type, const c
 void dp_node_output(dp_node *node, int index, dp_value *value);
 /* Takes it out of the graph; its outputs have no producer then. */
 void dp_node_remove(dp_node *node);
+/* Puts it in front of `before`, a node of the same graph (NULL: at the end). */
+void dp_node_move(dp_node *node, dp_node *before);
 /* The attribute; NULL when the node has none of that name. */
 const dp_arg *dp_node_attribute(const dp_node *node, const char *name);
 int64_t dp_node_integer(const dp_node *node, const char *name, int64_t otherwise);

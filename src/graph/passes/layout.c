@@ -1,7 +1,7 @@
 /*
  * Convolutions with constant weights go over to images with channels last, their weights to panels (ops/conv/panels.h);
- * what lies between them follows. Transposes stand only where a value is wanted in the other order, and where an image has
- * one pixel or one channel they are reshapes, which cost nothing.
+ * what lies between them follows. Transposes stand only where a value is wanted in the other order, and where an image
+ * has one pixel or one channel they are reshapes, which cost nothing.
  *
  * A value whose node went over has no producer any more; its twin, [batch, height, width, channels], has.
  */
@@ -150,11 +150,10 @@ static bool is_listed(const char *type, const char *const *types) {
     return false;
 }
 
-static const char *const elementwise[] = {"Relu",    "Sigmoid", "Tanh",    "HardSwish", "HardSigmoid", "Swish", "GeluV2",
-                                          "Gelu",    "Adds",    "Muls",    "LeakyRelu", "ClipByValue", "Exp",   "Log",
-                                          "Sqrt",    "Rsqrt",   "Abs",     "Neg",       "Square",      "Erf",   "Elu",
-                                          "Add",     "Sub",     "Mul",     "Div",       "RealDiv",     "Pow",   "Maximum",
-                                          "Minimum", NULL};
+static const char *const elementwise[] = {
+    "Relu",      "Sigmoid",     "Tanh", "HardSwish", "HardSigmoid", "Swish",   "GeluV2", "Gelu",    "Adds",    "Muls",
+    "LeakyRelu", "ClipByValue", "Exp",  "Log",       "Sqrt",        "Rsqrt",   "Abs",    "Neg",     "Square",  "Erf",
+    "Elu",       "Add",         "Sub",  "Mul",       "Div",         "RealDiv", "Pow",    "Maximum", "Minimum", NULL};
 
 /* An operand beside an image of this shape: the same, one number, or one per channel (and per image). */
 typedef enum beside { BESIDE_NOTHING, BESIDE_IMAGE, BESIDE_NUMBER, BESIDE_CHANNELS } beside;
@@ -274,7 +273,8 @@ static dp_status follow(layout *l, dp_node *node, bool *out_done) {
     return follow_window(l, node, out_done);
 }
 
-/* Transposes that the model has itself: from channels last to first the input is the twin, the other way it is the result. */
+/* Transposes that the model has itself: from channels last to first the input is the twin, the other way it is the
+ * result. */
 static dp_status own_transpose(layout *l, dp_node *node, bool *out_done) {
     static const int64_t to_first[] = {0, 3, 1, 2}, to_last[] = {0, 2, 3, 1};
     const dp_arg *perm = dp_node_attribute(node, "perm");

@@ -1,0 +1,240 @@
+/*
+ * last.c - pooling and repetition of images with channels last, [batch, height, width, channels] of float: what
+ * compiled models have between convolutions with panels (ops/conv). Channels lie side by side; pixels may be further
+ * apart. max_pool(x, ksize, strides, pads, size) -> y average_pool(x, ksize, strides, pads, size, exclusive) -> y over
+ * the pixels inside the image, or the whole window repeat(x, factors) -> y                                     every
+ * pixel factors[0] x factors[1] times Lists are y, x; pads are top, bottom, left, right; size is that of y.
+ */
+#include <string.h>
+
+#include "ops/lines.h"
+#include "ops/op.h"
+#include "ops/window.h"
+#include "runtime/pool.h"
+
+enum { WORK = 32768 /* floats read, at least, for a piece of work */ };
+
+typedef struct last {
+    int x_slot, y_slot;
+    int64_t channels, in[2], out[2], kernel[2], stride[2], pad[2];
+    int64_t x_stride[3], y_stride[3]; /* batch, y, x */
+    bool average, exclusive;
+} last;
+
+static dp_status take_image(const dp_arg *arg) {
+    const dp_tensor *t = arg->as.tensor;
+    dp_status status = dp_element_expect(arg, DP_EL_BIT(DP_F32));
+    if (status != DP_OK)
+        return status;
+    if (t->rank != 4)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 4: batch, height, width, channels",
+                       arg->name, t->rank);
+    if (t->dims[3] > 1 && t->strides[3] != 1)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has a stride of %lld between channels, which must lie side by side",
+                       arg->name, (long long)t->strides[3]);
+    for (int d = 0; d < 4; d++)
+        if (t->dims[d] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, but must be at most %d", arg->name, d,
+                           (long long)t->dims[d], DP_WINDOW_LIMIT);
+    return DP_OK;
+}
+
+static dp_status take_numbers(const dp_arg *arg, int64_t count, int64_t low, int64_t *out) {
+    if (arg->count != count)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %lld numbers, but must have %lld", arg->name, (long long)arg->count,
+                       (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = arg->as.integers[i];
+        if (out[i] < low || out[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s has %lld, but must have %lld to %d", arg->name, (long long)out[i],
+                           (long long)low, DP_WINDOW_LIMIT);
+    }
+    return DP_OK;
+}
+
+static dp_status take_images(const dp_operator_call *call, last *p) {
+    const dp_arg *x = &call->in[0], *y = &call->out[0];
+    dp_status status = take_image(x);
+    if (status != DP_OK)
+        return status;
+    p->x_slot = x->slot;
+    p->y_slot = y->slot;
+    p->channels = x->as.tensor->dims[3];
+    for (int d = 0; d < 2; d++)
+        p->in[d] = x->as.tensor->dims[1 + d];
+    return DP_OK;
+}
+
+static dp_status take_output(const dp_operator_call *call, last *p) {
+    const dp_tensor *x = call->in[0].as.tensor, *y = call->out[0].as.tensor;
+    const int64_t dims[] = {x->dims[0], p->out[0], p->out[1], p->channels};
+    dp_status status = dp_shape_expect(y, call->out[0].name, dims, 4, "input, window and size");
+    if (status == DP_OK)
+        status = take_image(&call->out[0]);
+    if (status == DP_OK)
+        status = dp_places_expect(&call->out[0]);
+    memcpy(p->x_stride, x->strides, sizeof p->x_stride);
+    memcpy(p->y_stride, y->strides, sizeof p->y_stride);
+    return status;
+}
+
+static dp_status make_plan(const dp_operator_call *call, const last *p, dp_status (*run)(dp_plan *),
+                           dp_plan **out_plan) {
+    dp_plan *plan = dp_plan_new(call, run, sizeof *p);
+    if (!plan)
+        return DP_ERR_OUT_OF_MEMORY;
+    memcpy(dp_plan_state(plan), p, sizeof *p);
+    plan->path = "channels last";
+    *out_plan = plan;
+    return DP_OK;
+}
+
+/* Lines of y, by number, are the pieces of work. */
+static void run_lines(dp_plan *plan, int64_t reads, void (*fn)(void *, size_t, size_t)) {
+    const last *p = dp_plan_state(plan);
+    int64_t lines = plan->tensors[p->y_slot].view.dims[0] * p->out[0];
+    if (lines > 0 && p->out[1] > 0 && p->channels > 0)
+        dp_pool_for((size_t)lines, (size_t)(WORK / (reads > WORK ? WORK : reads < 1 ? 1 : reads)), fn, plan);
+}
+
+/* Pooling. */
+
+/* Taps of a window that lie inside the image: [first, end). */
+static void taps_of(const last *p, int d, int64_t at, int64_t *out_first, int64_t *out_end) {
+    int64_t begin = at * p->stride[d] - p->pad[d];
+    int64_t end = begin + p->kernel[d];
+    *out_first = begin < 0 ? 0 : begin;
+    *out_end = end < p->in[d] ? end : p->in[d];
+}
+
+static void pool_pixel(const last *p, const float *image, int64_t row, int64_t column, float *y) {
+    const dp_line_table *lines = dp_line_current();
+    size_t n = (size_t)p->channels;
+    int64_t first[2], end[2], taps = 0;
+    taps_of(p, 0, row, &first[0], &end[0]);
+    taps_of(p, 1, column, &first[1], &end[1]);
+    for (int64_t i = first[0]; i < end[0]; i++) {
+        for (int64_t k = first[1]; k < end[1]; k++, taps++) {
+            const float *x = image + i * p->x_stride[1] + k * p->x_stride[2];
+            if (taps == 0)
+                memcpy(y, x, n * sizeof *y);
+            else if (p->average)
+                lines->add(y, y, x, n);
+            else
+                lines->larger(y, y, x, n);
+        }
+    }
+    if (p->average)
+        lines->scale(y, y, n, 1.0f / (float)(p->exclusive ? taps : p->kernel[0] * p->kernel[1]));
+}
+
+static void pool_lines(void *context, size_t begin, size_t end) {
+    dp_plan *plan = context;
+    const last *p = dp_plan_state(plan);
+    const float *x = dp_plan_data(plan, p->x_slot);
+    float *y = dp_plan_data(plan, p->y_slot);
+    for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
+        int64_t n = line / p->out[0], row = line % p->out[0];
+        for (int64_t column = 0; column < p->out[1]; column++)
+            pool_pixel(p, x + n * p->x_stride[0], row, column,
+                       y + n * p->y_stride[0] + row * p->y_stride[1] + column * p->y_stride[2]);
+    }
+}
+
+static dp_status run_pool(dp_plan *plan) {
+    const last *p = dp_plan_state(plan);
+    run_lines(plan, p->out[1] * p->channels * p->kernel[0] * p->kernel[1], pool_lines);
+    return DP_OK;
+}
+
+/* Every window must have a pixel of the image. */
+static dp_status check_windows(const last *p, const dp_arg *size) {
+    for (int d = 0; d < 2; d++) {
+        int64_t first, end;
+        for (int64_t at = 0; at<p->out[d]; at += p->out[d]> 1 ? p->out[d] - 1 : 1) {
+            taps_of(p, d, at, &first, &end);
+            if (first >= end)
+                return dp_fail(DP_ERR_ARGUMENT, "%s: window %lld along dimension %d lies outside the image of %lld",
+                               size->name, (long long)at, d, (long long)p->in[d]);
+        }
+    }
+    return DP_OK;
+}
+
+static dp_status prepare_pool(const dp_operator_call *call, bool average, dp_plan **out_plan) {
+    const dp_arg *in = call->in;
+    last p = {.average = average};
+    int64_t pads[4];
+    dp_status status = take_images(call, &p);
+    if (status == DP_OK)
+        status = take_numbers(&in[1], 2, 1, p.kernel);
+    if (status == DP_OK)
+        status = take_numbers(&in[2], 2, 1, p.stride);
+    if (status == DP_OK)
+        status = take_numbers(&in[3], 4, 0, pads);
+    if (status == DP_OK)
+        status = take_numbers(&in[4], 2, 1, p.out);
+    if (status != DP_OK)
+        return status;
+    p.pad[0] = pads[0];
+    p.pad[1] = pads[2];
+    p.exclusive = average && dp_arg_integer(&in[5], 1) != 0;
+    status = check_windows(&p, &in[4]);
+    if (status == DP_OK)
+        status = take_output(call, &p);
+    return status == DP_OK ? make_plan(call, &p, run_pool, out_plan) : status;
+}
+
+static dp_status max_pool(const dp_operator_call *call, dp_plan **out_plan) {
+    return prepare_pool(call, false, out_plan);
+}
+static dp_status average_pool(const dp_operator_call *call, dp_plan **out_plan) {
+    return prepare_pool(call, true, out_plan);
+}
+
+/* Repetition. */
+
+static void repeat_lines(void *context, size_t begin, size_t end) {
+    dp_plan *plan = context;
+    const last *p = dp_plan_state(plan);
+    const float *x = dp_plan_data(plan, p->x_slot);
+    float *y = dp_plan_data(plan, p->y_slot);
+    size_t bytes = (size_t)p->channels * sizeof *y;
+    for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
+        int64_t n = line / p->out[0], row = line % p->out[0];
+        const float *from = x + n * p->x_stride[0] + row / p->stride[0] * p->x_stride[1];
+        float *to = y + n * p->y_stride[0] + row * p->y_stride[1];
+        for (int64_t i = 0; i < p->in[1]; i++, from += p->x_stride[2])
+            for (int64_t k = 0; k < p->stride[1]; k++, to += p->y_stride[2])
+                memcpy(to, from, bytes);
+    }
+}
+
+static dp_status run_repeat(dp_plan *plan) {
+    const last *p = dp_plan_state(plan);
+    run_lines(plan, p->out[1] * p->channels, repeat_lines);
+    return DP_OK;
+}
+
+static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
+    last p = {0};
+    dp_status status = take_images(call, &p);
+    if (status == DP_OK)
+        status = take_numbers(&call->in[1], 2, 1, p.stride);
+    for (int d = 0; d < 2 && status == DP_OK; d++) {
+        p.out[d] = p.in[d] * p.stride[d];
+        if (p.out[d] > DP_WINDOW_LIMIT)
+            status = dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d would have %lld elements, but at most %d are allowed",
+                             call->in[1].name, d, (long long)p.out[d], DP_WINDOW_LIMIT);
+    }
+    if (status == DP_OK)
+        status = take_output(call, &p);
+    return status == DP_OK ? make_plan(call, &p, run_repeat, out_plan) : status;
+}
+
+#define EXPORT(function)                                                                                               \
+    extern const dp_function dp_last_##function;                                                                       \
+    const dp_function dp_last_##function = {#function, function, NULL, 0, 0};
+EXPORT(max_pool)
+EXPORT(average_pool)
+EXPORT(repeat)
