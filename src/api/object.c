@@ -57,6 +57,24 @@ static const char *kind_name(dp_object_kind kind) {
         return "model description of aclmdlCreateDesc";
     case DP_OBJECT_DATASET:
         return "data set of aclmdlCreateDataset";
+    case DP_OBJECT_DVPP_CHANNEL:
+        return "channel description of acldvppCreateChannelDesc";
+    case DP_OBJECT_DVPP_PICTURE:
+        return "picture description of acldvppCreatePicDesc";
+    case DP_OBJECT_DVPP_BATCH:
+        return "batch of acldvppCreateBatchPicDesc";
+    case DP_OBJECT_DVPP_ROI:
+        return "area of acldvppCreateRoiConfig";
+    case DP_OBJECT_DVPP_RESIZE:
+        return "configuration of acldvppCreateResizeConfig";
+    case DP_OBJECT_DVPP_JPEGE:
+        return "configuration of acldvppCreateJpegeConfig";
+    case DP_OBJECT_DVPP_BORDER:
+        return "configuration of acldvppCreateBorderConfig";
+    case DP_OBJECT_DVPP_HIST:
+        return "histogram of acldvppCreateHist";
+    case DP_OBJECT_DVPP_LUT:
+        return "table of acldvppCreateLutMap";
     }
     return "object";
 }

@@ -23,7 +23,16 @@ typedef enum dp_object_kind {
     DP_OBJECT_OP_ATTR,
     DP_OBJECT_OP_HANDLE,
     DP_OBJECT_MODEL_DESC,
-    DP_OBJECT_DATASET
+    DP_OBJECT_DATASET,
+    DP_OBJECT_DVPP_CHANNEL,
+    DP_OBJECT_DVPP_PICTURE,
+    DP_OBJECT_DVPP_BATCH,
+    DP_OBJECT_DVPP_ROI,
+    DP_OBJECT_DVPP_RESIZE,
+    DP_OBJECT_DVPP_JPEGE,
+    DP_OBJECT_DVPP_BORDER,
+    DP_OBJECT_DVPP_HIST,
+    DP_OBJECT_DVPP_LUT
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */

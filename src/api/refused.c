@@ -1,6 +1,8 @@
 #include "api/api.h"
 
+#define ENABLE_DVPP_INTERFACE
 #include "acl/acl_op_compiler.h"
+#include "acl/ops/acl_dvpp.h"
 
 #define DP_REASON_HARDWARE "a simulated device has no hardware to repair; reset the device instead"
 #define DP_REASON_OVERFLOW "there is no overflow status word; run the program under doppel check to find overflows"
@@ -19,6 +21,7 @@
     "operators are not found by kernels of the application; launch the kernel with <<<>>> instead"
 #define DP_REASON_OP_DUMP "arguments of device tasks are not dumped; DOPPEL_LOG=ops prints every executed operator"
 #define DP_REASON_OP_GRAPH "a single operator makes no graph; DOPPEL_LOG=ops prints every executed operator"
+#define DP_REASON_VIDEO "this version knows pictures, but no video: decode or encode it outside, and take the pictures"
 #define DP_REASON_COLLECTIVES "there is no collective communication in this version"
 
 /* Nothing of a refused call is looked at. */

@@ -111,7 +111,7 @@ dp_mem_stats dp_mem_stats_of(dp_mem_kind kind) {
 }
 
 const char *dp_mem_kind_name(dp_mem_kind kind) {
-    static const char *const names[DP_MEM_KIND_COUNT] = {"runtime", "device", "check", "trace", "tool", "graph", "scratch"};
+    static const char *const names[DP_MEM_KIND_COUNT] = {"runtime", "device", "check", "trace", "tool", "graph", "media", "scratch"};
     return kind < DP_MEM_KIND_COUNT ? names[kind] : "unknown";
 }
 

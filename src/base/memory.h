@@ -16,6 +16,7 @@ typedef enum dp_mem_kind {
     DP_MEM_TRACE,   /* recorded instructions */
     DP_MEM_TOOL,    /* command line programs */
     DP_MEM_GRAPH,   /* models and their programs */
+    DP_MEM_MEDIA,   /* pictures between two steps */
     DP_MEM_SCRATCH, /* what threads keep between pieces of work (scratch.h) */
     DP_MEM_KIND_COUNT
 } dp_mem_kind;

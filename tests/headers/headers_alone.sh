@@ -26,8 +26,8 @@ for header in $headers; do
     case $header in
     doppel/*.hpp) try c++ c++17 "$cxx" "$header" ;;
     acl/* | doppel/* | aclnn/* | aclnnop/*)
-        try c c11 "$cc" "$header" -Werror -pedantic
-        try c++ c++17 "$cxx" "$header" -Werror
+        try c c11 "$cc" "$header" -Werror -pedantic -DENABLE_DVPP_INTERFACE
+        try c++ c++17 "$cxx" "$header" -Werror -DENABLE_DVPP_INTERFACE
         ;;
     c_api/*)
         try c gnu11 "$cc" "$header"
