@@ -1,7 +1,7 @@
 /*
- * gemm_bench [repeats [threads [word]]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one) threads,
- * both sides taking turns in one run. Columns: time of sgemm (minimum), then for every type ours / theirs as a ratio of
- * speeds: of the minima, and of the medians in brackets. Half, bfloat16 and int8 are compared with the float
+ * gemm_bench [repeats [threads [word]]] - the matrix engine against oneDNN's dnnl_sgemm on one and two (or only one)
+ * threads, both sides taking turns in one run. Columns: time of sgemm (minimum), then for every type ours / theirs as a
+ * ratio of speeds: of the minima, and of the medians in brackets. Half, bfloat16 and int8 are compared with the float
  * dnnl_sgemm. B is packed by us inside the measured time except in the columns "packed". Then products of one row with
  * a large B in GB/s against a loop that only reads. With a word only what has it in its name, like 784x128x1152.
  */
@@ -10,6 +10,7 @@
 #include "math/math.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +31,20 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- a second thread that spins while a measurement goes on, as OpenMP's does ---- */
+/*
+ * ---- a second thread that spins while a measurement goes on, as OpenMP's does ----
+ *
+ * Between our turns it sleeps, and before them we wait until OpenMP's has stopped spinning: else each side would be
+ * measured while the other's idle thread holds a processor.
+ */
 
 static struct {
     const dp_gemm_plan *plan;
     char *scratch[2];
     atomic_size_t next;
     atomic_uint start, done;
-    atomic_bool quit;
+    atomic_bool awake, spins, quit;
+    sem_t wake;
 } team;
 
 static void work(char *scratch) {
@@ -50,6 +57,11 @@ static void work(char *scratch) {
 static void *second(void *unused) {
     (void)unused;
     for (unsigned seen = 0; !atomic_load(&team.quit);) {
+        if (!atomic_load(&team.awake)) {
+            atomic_store(&team.spins, false);
+            sem_wait(&team.wake);
+            atomic_store(&team.spins, true);
+        }
         unsigned now = atomic_load(&team.start);
         if (now == seen)
             continue;
@@ -58,6 +70,26 @@ static void *second(void *unused) {
         atomic_fetch_add(&team.done, 1);
     }
     return NULL;
+}
+
+enum { OPENMP_SPINS_NS = 15000000 }; /* libgomp gives up after some milliseconds */
+
+static void take_turn(int threads) {
+    if (threads < 2)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = OPENMP_SPINS_NS}, NULL);
+    atomic_store(&team.awake, true);
+    sem_post(&team.wake);
+    while (!atomic_load(&team.spins))
+        ;
+}
+
+static void end_turn(int threads) {
+    if (threads < 2)
+        return;
+    atomic_store(&team.awake, false);
+    while (atomic_load(&team.spins))
+        ;
 }
 
 static void run_plan(const dp_gemm_plan *plan, int threads) {
@@ -174,15 +206,24 @@ static void compare(shape s, int threads, int repeats) {
     team.scratch[1] = room(scratch_bytes);
     for (int w = 0; w < WAYS; w++)
         for (int r = 0; r < repeats; r++) {
-            double t = now_s();
+            double t;
 #if defined(HAVE_DNNL)
-            dnnl_sgemm('N', 'N', (dnnl_dim_t)s.m, (dnnl_dim_t)s.n, (dnnl_dim_t)s.k, 1, a[0], (dnnl_dim_t)s.k, b[0],
-                       (dnnl_dim_t)s.n, 0, c[0], (dnnl_dim_t)s.n);
-            add(&theirs[w], now_s() - t);
-            t = now_s();
+            for (int warm = threads > 1; warm >= 0; warm--) { /* the first wakes its threads */
+                t = now_s();
+                dnnl_sgemm('N', 'N', (dnnl_dim_t)s.m, (dnnl_dim_t)s.n, (dnnl_dim_t)s.k, 1, a[0], (dnnl_dim_t)s.k, b[0],
+                           (dnnl_dim_t)s.n, 0, c[0], (dnnl_dim_t)s.n);
+                t = now_s() - t;
+            }
+            add(&theirs[w], t);
 #endif
-            run_plan(&plan[w], threads);
-            add(&ours[w], now_s() - t);
+            take_turn(threads);
+            for (int warm = threads > 1; warm >= 0; warm--) {
+                t = now_s();
+                run_plan(&plan[w], threads);
+                t = now_s() - t;
+            }
+            add(&ours[w], t);
+            end_turn(threads);
         }
     double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
     printf("%-15s %d ", name, threads);
@@ -289,6 +330,7 @@ int main(int argc, char **argv) {
                                    {196, 256, 2304},   {56, 512, 4608},   {333, 777, 555}, {1, 4096, 4096},
                                    {7, 1000, 1000},    {17, 33, 4097}};
     pthread_t thread;
+    sem_init(&team.wake, 0, 0);
     printf("m x n x k, threads, dnnl_sgemm, then speed of ours / dnnl_sgemm, minimum (median):");
     for (int w = 0; w < WAYS; w++)
         printf(" | %s", ways[w].name);
@@ -304,6 +346,8 @@ int main(int argc, char **argv) {
             compare(shapes[i], threads, repeats);
     }
     atomic_store(&team.quit, true);
+    if (most_threads > 1)
+        sem_post(&team.wake);
     if (most_threads > 1)
         pthread_join(thread, NULL);
     watch = CLOCK_THREAD_CPUTIME_ID;
