@@ -22,7 +22,7 @@ typedef struct dp_compare_row {
 
 typedef struct dp_compare_totals {
     uint64_t compared;  /* values */
-    uint64_t absent;    /* the compiled model has none of their name and shape: fused, renamed, in another layout */
+    uint64_t absent;    /* the compiled model has none of their name and shape: fused, renamed, rearranged */
     uint64_t in_float;  /* nodes whose reference was computed in float */
 } dp_compare_totals;
 

@@ -13,6 +13,9 @@
 #include "base/arena.h"
 #include "ops/op.h"
 
+/* Ends the name of a value that has the elements of another, [batch, channels, height, width], with its channels last. */
+#define DP_NAME_LAST "%last"
+
 enum { DP_UNKNOWN = -1 }; /* a rank or a dim that is not known before the model runs */
 
 struct dp_node;

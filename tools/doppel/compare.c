@@ -154,7 +154,7 @@ static bool print_all(const options *o, lines *l, const dp_compare_totals *t) {
     for (size_t i = 0; i < l->n && !first; i++)
         if (!(l->all[i].row.relative <= o->tolerance))
             first = &l->all[i];
-    printf("%s: %llu values compared; %llu have no counterpart\n(fused, renamed or in another layout in the compiled model)\n",
+    printf("%s: %llu values compared; %llu have no counterpart\n(fused, renamed or rearranged in the compiled model)\n",
            o->model, (unsigned long long)t->compared, (unsigned long long)t->absent);
     if (t->in_float)
         printf("the reference of %llu nodes is float: their types have no double form\n", (unsigned long long)t->in_float);

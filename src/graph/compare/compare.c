@@ -167,6 +167,29 @@ static bool same_dims(const dp_tensor *a, const dp_tensor *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* The value's twin with channels last, NULL when there is none of its shape. */
+static known *find_last(const compiled *c, const dp_value *value) {
+    const int64_t *d = value->tensor.dims, dims[] = {d[0], d[2], d[3], d[1]};
+    char name[1024];
+    if (value->tensor.rank != 4 || (size_t)snprintf(name, sizeof name, "%s%s", value->name, DP_NAME_LAST) >= sizeof name)
+        return NULL;
+    known *k = find(c, name);
+    return k && k->value->tensor.rank == 4 && memcmp(k->value->tensor.dims, dims, sizeof dims) == 0 ? k : NULL;
+}
+
+/* Contents with channels last in the order of `like`. NULL: no memory. */
+static void *channels_second(const void *data, const dp_tensor *like, int element) {
+    size_t bytes = dp_element_bytes(element), pixels = (size_t)(like->dims[2] * like->dims[3]);
+    size_t channels = (size_t)like->dims[1], images = (size_t)like->dims[0];
+    char *to = dp_alloc(DP_MEM_GRAPH, images * channels * pixels * bytes + 1);
+    for (size_t n = 0; to && n < images; n++)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t p = 0; p < pixels; p++)
+                memcpy(to + ((n * channels + c) * pixels + p) * bytes,
+                       (const char *)data + ((n * pixels + p) * channels + c) * bytes, bytes);
+    return to;
+}
+
 /* The walk. */
 
 typedef struct walk {
@@ -192,21 +215,25 @@ static dp_status compare_value(walk *w, const dp_node *node, const dp_value *val
         return DP_OK;
     known *k = find(&w->compiled, value->name);
     const dp_tensor *reference = dp_reference_value(w->reference, value);
-    if (!k || !same_dims(&k->value->tensor, reference) || !has_numbers(reference->element) ||
-        !has_numbers(k->value->tensor.element)) {
+    k = k && same_dims(&k->value->tensor, reference) ? k : NULL;
+    known *last = k ? NULL : find_last(&w->compiled, value), *found = k ? k : last;
+    if (!found || !has_numbers(reference->element) || !has_numbers(found->value->tensor.element)) {
         w->totals->absent++;
         return DP_OK;
     }
-    dp_status status = reach(&w->compiled, k);
-    if (status != DP_OK)
-        return status;
+    dp_status status = reach(&w->compiled, found);
+    int element = found->value->tensor.element;
+    void *turned = status == DP_OK && last ? channels_second(last->data, reference, element) : NULL;
+    if (status != DP_OK || (last && !turned))
+        return status == DP_OK ? no_memory() : status;
     dp_compare_row row = {.node = node->name,
                           .type = node->type,
                           .value = value->name,
                           .input_relative = inputs,
                           .is_double = is_double,
                           .is_output = is_output(w->model->graph, value)};
-    measure(reference, k->data, k->value->tensor.element, &row);
+    measure(reference, last ? turned : found->data, element, &row);
+    dp_free(turned);
     *own = row.relative;
     w->totals->compared++;
     w->options->row(&row, w->options->data);

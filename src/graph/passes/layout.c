@@ -40,10 +40,15 @@ static bool is_image(const dp_value *value) {
     return value && value->tensor.rank == 4 && value->tensor.element == DP_F32;
 }
 
-/* A new value with channels last, the twin of `value`. */
+/* A new value with channels last, the twin of `value`, whose name says so. */
 static dp_value *new_twin(layout *l, dp_value *value) {
     const int64_t *d = value->tensor.dims, dims[] = {d[0], d[2], d[3], d[1]};
-    dp_value *twin = dp_value_new(l->graph->model, NULL);
+    size_t bytes = strlen(value->name) + sizeof DP_NAME_LAST;
+    char *name = dp_model_alloc(l->graph->model, bytes);
+    if (!name)
+        return NULL;
+    snprintf(name, bytes, "%s%s", value->name, DP_NAME_LAST);
+    dp_value *twin = dp_value_new(l->graph->model, name);
     if (!twin || set_twin(l, value, twin) != DP_OK)
         return NULL;
     dp_value_shape(twin, DP_F32, dims, 4);
