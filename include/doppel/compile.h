@@ -11,11 +11,17 @@ DP_BEGIN_DECLS
 typedef struct dp_compile_options {
     const char *model;       /* an ONNX file */
     const char *output;      /* the file to write; ".om" is added unless it ends so */
-    const char *input_shape; /* "name:1,3,224,224;other:1,10", or NULL: as the model says */
+    const char *input_shape; /* "name:1,3,224,224;other:1,10", or NULL: as the model says. -1 is an open dim, 1~8 one with bounds */
+    const char *dynamic_batch_size; /* "1,2,4": for the open dims; only one of these three may be given. NULL: none */
+    const char *dynamic_image_size; /* "224,224;448,448": for the two open dims of an input */
+    const char *dynamic_dims;       /* "1,16;8,64": for the open dims in their order */
+    const char *out_nodes;          /* "node:0;other:1" or names of values, instead of the file's outputs, or NULL */
     const char *soc_version; /* a chip's name, or NULL */
     const char *precision_mode, *precision_mode_v2; /* by the names atc has for them; at most one is not NULL */
     const char *input_fp16_nodes; /* "name;name": inputs that are given as half, or NULL */
     const char *output_type;      /* FP32, FP16, UINT8, or "node:index:type;...", or NULL */
+    void (*progress)(void *data, int done, int all); /* called after each shape of several, or NULL */
+    void *progress_data;
     const char *dump_graph;  /* where the graph is printed after each step: a file, "-" for stdout, or NULL */
 } dp_compile_options;
 

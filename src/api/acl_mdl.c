@@ -1,12 +1,9 @@
-/* acl_mdl.h: loading and executing models, data sets. */
+/* acl_mdl.h: loading models, and their descriptions. */
 #include "api/acl_mdl.h"
-
-#include <string.h>
 
 #include "api/object.h"
 #include "graph/loaded.h"
 #include "runtime/device_memory.h"
-#include "runtime/task.h"
 
 /* Loading. */
 
@@ -83,11 +80,8 @@ aclError aclmdlUnload(uint32_t modelId) {
 }
 
 static aclError query(dp_api_call *call, dp_status status, dp_model_file *file, size_t *workSize, size_t *weightSize) {
-    size_t work = 0;
-    if (status == DP_OK)
-        status = dp_loaded_work_bytes(file, &work);
     if (status == DP_OK) {
-        *workSize = work;
+        *workSize = dp_model_file_work_bytes(file);
         *weightSize = dp_model_file_weights_bytes(file);
     }
     dp_model_file_close(file);
@@ -120,7 +114,7 @@ aclError aclmdlGetDesc(aclmdlDesc *modelDesc, uint32_t modelId) {
     dp_loaded *model = dp_loaded_get(modelId);
     if (!model)
         return dp_api_end_code(&call, ACL_ERROR_INVALID_MODEL_ID);
-    dp_status status = dp_mdl_describe(desc, dp_loaded_file(model));
+    dp_status status = dp_mdl_describe(desc, dp_loaded_file(model), modelId);
     dp_loaded_release(model);
     return dp_api_end(&call, status);
 }
@@ -134,7 +128,7 @@ aclError aclmdlGetDescFromFile(aclmdlDesc *modelDesc, const char *modelPath) {
         return dp_api_null(&call, "modelPath", "a file's name");
     dp_status status = dp_model_file_open(modelPath, &file);
     if (status == DP_OK)
-        status = dp_mdl_describe(desc, file);
+        status = dp_mdl_describe(desc, file, 0);
     dp_model_file_close(file);
     return end_load(&call, status);
 }
@@ -148,166 +142,7 @@ aclError aclmdlGetDescFromMem(aclmdlDesc *modelDesc, const void *model, size_t m
         return dp_api_null(&call, "model", "the bytes of a compiled model");
     dp_status status = dp_model_file_read(model, modelSize, &file);
     if (status == DP_OK)
-        status = dp_mdl_describe(desc, file);
+        status = dp_mdl_describe(desc, file, 0);
     dp_model_file_close(file);
     return end_load(&call, status);
-}
-
-/* Data sets. */
-
-aclmdlDataset *aclmdlCreateDataset(void) {
-    dp_api_call call = DP_API_CALL();
-    aclmdlDataset *set = dp_object_create(DP_OBJECT_DATASET, sizeof *set);
-    dp_api_end(&call, set ? DP_OK : DP_ERR_OUT_OF_MEMORY);
-    return set;
-}
-
-aclError aclmdlDestroyDataset(const aclmdlDataset *dataset) {
-    dp_api_call call = DP_API_CALL();
-    aclmdlDataset *set = dp_object_take(DP_OBJECT_DATASET, dataset, "dataset");
-    if (!set)
-        return dp_api_end(&call, DP_ERR_ARGUMENT);
-    dp_free(set->buffers);
-    dp_free(set);
-    return dp_api_end(&call, DP_OK);
-}
-
-aclError aclmdlAddDatasetBuffer(aclmdlDataset *dataset, aclDataBuffer *dataBuffer) {
-    dp_api_call call = DP_API_CALL();
-    aclmdlDataset *set = dp_object_get(DP_OBJECT_DATASET, dataset, "dataset");
-    if (!set || !dp_object_get(DP_OBJECT_DATA_BUFFER, dataBuffer, "dataBuffer"))
-        return dp_api_end(&call, DP_ERR_ARGUMENT);
-    if (set->count == set->room) {
-        size_t room = set->room ? 2 * set->room : 4;
-        aclDataBuffer **more = dp_realloc(DP_MEM_RUNTIME, set->buffers, room * sizeof *more);
-        if (!more)
-            return dp_api_end(&call, dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a data set: free some"));
-        set->buffers = more;
-        set->room = room;
-    }
-    set->buffers[set->count++] = dataBuffer;
-    return dp_api_end(&call, DP_OK);
-}
-
-size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset *dataset) {
-    dp_api_call call = DP_API_CALL();
-    const aclmdlDataset *set = dp_object_get(DP_OBJECT_DATASET, dataset, "dataset");
-    dp_api_end(&call, set ? DP_OK : DP_ERR_ARGUMENT);
-    return set ? set->count : 0;
-}
-
-aclDataBuffer *aclmdlGetDatasetBuffer(const aclmdlDataset *dataset, size_t index) {
-    dp_api_call call = DP_API_CALL();
-    const aclmdlDataset *set = dp_object_get(DP_OBJECT_DATASET, dataset, "dataset");
-    if (set && index >= set->count) {
-        dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "index is %zu, but the data set has %zu buffers", index,
-                    set->count);
-        return NULL;
-    }
-    dp_api_end(&call, set ? DP_OK : DP_ERR_ARGUMENT);
-    return set ? set->buffers[index] : NULL;
-}
-
-/* Running. */
-
-/* Addresses of one side; buffers may be larger than needed. */
-static dp_status read_set(const aclmdlDataset *set, const char *side, dp_value *const *values, int n,
-                          void **out_addresses) {
-    if (set->count != (size_t)n)
-        return dp_fail(DP_ERR_ARGUMENT, "%s has %zu buffers, but the model has %d %ss", side, set->count, n, side);
-    for (int i = 0; i < n; i++) {
-        char argument[160];
-        size_t needed = dp_value_bytes(values[i]);
-        snprintf(argument, sizeof argument, "%s %d (%.100s)", side, i, values[i]->name);
-        const aclDataBuffer *buffer = dp_object_get(DP_OBJECT_DATA_BUFFER, set->buffers[i], argument);
-        if (!buffer)
-            return DP_ERR_ARGUMENT;
-        if (aclGetDataBufferSizeV2(buffer) < needed)
-            return dp_fail(DP_ERR_ARGUMENT, "%s: the buffer has %zu bytes, but the model needs %zu", argument,
-                           aclGetDataBufferSizeV2(buffer), needed);
-        out_addresses[i] = aclGetDataBufferAddr(buffer);
-        if (needed) {
-            dp_status status = dp_device_memory_check(argument, out_addresses[i], needed);
-            if (status != DP_OK)
-                return status;
-        }
-    }
-    return DP_OK;
-}
-
-/* One run: addresses of inputs, then of outputs. */
-typedef struct run {
-    dp_loaded *model;
-    int variant, n_inputs;
-    void *addresses[];
-} run;
-
-static void free_run(run *r) {
-    if (r)
-        dp_loaded_release(r->model);
-    dp_free(r);
-}
-
-static dp_status make_run(uint32_t id, const aclmdlDataset *input, const aclmdlDataset *output, run **out_run) {
-    const aclmdlDataset *in = dp_object_get(DP_OBJECT_DATASET, input, "input");
-    const aclmdlDataset *out = in ? dp_object_get(DP_OBJECT_DATASET, output, "output") : NULL;
-    if (!out)
-        return DP_ERR_ARGUMENT;
-    dp_loaded *model = dp_loaded_get(id);
-    if (!model)
-        return DP_ERR_NOT_FOUND;
-    const dp_graph *graph = dp_model_file_variant(dp_loaded_file(model), 0)->graph;
-    size_t ends = (size_t)(graph->n_inputs + graph->n_outputs);
-    run *r = dp_alloc(DP_MEM_RUNTIME, sizeof *r + ends * sizeof(void *));
-    if (!r) {
-        dp_loaded_release(model);
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to run a model: free some");
-    }
-    r->model = model;
-    r->n_inputs = graph->n_inputs;
-    dp_status status = read_set(in, "input", graph->inputs, graph->n_inputs, r->addresses);
-    if (status == DP_OK)
-        status = read_set(out, "output", graph->outputs, graph->n_outputs, r->addresses + graph->n_inputs);
-    if (status != DP_OK) {
-        free_run(r);
-        return status;
-    }
-    *out_run = r;
-    return DP_OK;
-}
-
-static dp_status run_task(void *payload) {
-    run *r = *(run **)payload;
-    return dp_loaded_run(r->model, r->variant, r->addresses, r->addresses + r->n_inputs);
-}
-static void destroy_task(void *payload) {
-    free_run(*(run **)payload);
-}
-
-static aclError end_run(dp_api_call *call, dp_status status) {
-    return status == DP_ERR_NOT_FOUND ? dp_api_end_code(call, ACL_ERROR_INVALID_MODEL_ID) : dp_api_end(call, status);
-}
-
-aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output) {
-    dp_api_call call = DP_API_CALL();
-    run *r = NULL;
-    dp_status status = make_run(modelId, input, output, &r);
-    if (status != DP_OK)
-        return end_run(&call, status);
-    status = run_task(&r);
-    free_run(r);
-    return dp_api_end(&call, status);
-}
-
-aclError aclmdlExecuteAsync(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream) {
-    dp_api_call call = DP_API_CALL();
-    run *r = NULL;
-    call.stream = stream;
-    dp_status status = make_run(modelId, input, output, &r);
-    if (status != DP_OK)
-        return end_run(&call, status);
-    status = dp_task_submit(stream, "model", run_task, destroy_task, &r, sizeof r);
-    if (status != DP_OK)
-        free_run(r);
-    return dp_api_end(&call, status);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "device/chip.h"
-#include "graph/compile.h"
+#include "graph/compile_shapes.h"
 #include "graph/model_file.h"
 
 enum { INPUTS_MAX = 64, PATH_BYTES = 4096 };
@@ -36,26 +36,8 @@ static dp_status read_file(const char *path, void **out_bytes, size_t *out_size)
     return DP_OK;
 }
 
-/* "n,c,h,w" */
-static bool parse_dims(const char *text, dp_input_shape *shape) {
-    for (shape->rank = 0; *text || shape->rank == 0; text++) {
-        char *end;
-        errno = 0;
-        long long dim = strtoll(text, &end, 10);
-        if (end == text || errno || dim < 0 || shape->rank == DP_TENSOR_DIMS)
-            return false;
-        shape->dims[shape->rank++] = dim;
-        text = end;
-        while (*text == ' ')
-            text++;
-        if (*text != ',')
-            return !*text;
-    }
-    return false;
-}
-
 /* "name:dims;name:dims" in place; a name may have colons of its own, the last one ends it. */
-static dp_status parse_shapes(char *text, dp_input_shape *shapes, int *out_n) {
+static dp_status parse_shapes(char *text, dp_named_shape *shapes, int *out_n) {
     char *rest = text;
     for (char *one = strtok_r(text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
         char *colon = strrchr(one, ':');
@@ -63,10 +45,10 @@ static dp_status parse_shapes(char *text, dp_input_shape *shapes, int *out_n) {
             one++;
         if (*out_n == INPUTS_MAX)
             return dp_fail(DP_ERR_ARGUMENT, "input_shape names more than %d inputs", INPUTS_MAX);
-        if (!colon || colon == one || !parse_dims(colon + 1, &shapes[*out_n]))
+        if (!colon || colon == one || !dp_declared_parse(colon + 1, &shapes[*out_n].declared))
             return dp_fail(DP_ERR_ARGUMENT,
-                           "input_shape has \"%.80s\", but must be name:dims, the dims being numbers from 0 with commas between "
-                           "them, like data:1,3,224,224",
+                           "input_shape has \"%.80s\", but must be name:dims, the dims being numbers from 0, -1 or bounds like 1~8, "
+                           "with commas between them, like data:1,3,224,224",
                            one);
         *colon = '\0';
         shapes[(*out_n)++].name = one;
@@ -80,27 +62,55 @@ static void folder_of(const char *path, char *out) {
     snprintf(out, PATH_BYTES, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-static dp_status compile(const dp_compile_options *o, dp_input_shape *shapes, int n_shapes, FILE *print) {
+/* Which of the flags for several shapes is given; at most one may be. */
+static dp_status read_kind(const dp_compile_options *o, dp_shape_request *request) {
+    const struct {
+        const char *option, *value;
+        dp_shapes_kind kind;
+    } all[] = {{"dynamic_batch_size", o->dynamic_batch_size, DP_SHAPES_BATCH},
+               {"dynamic_image_size", o->dynamic_image_size, DP_SHAPES_IMAGE},
+               {"dynamic_dims", o->dynamic_dims, DP_SHAPES_DIMS}};
+    for (int i = 0; i < 3; i++) {
+        if (!all[i].value)
+            continue;
+        if (request->gears)
+            return dp_fail(DP_ERR_ARGUMENT, "%s and %s are given, but only one of them may be", request->option, all[i].option);
+        request->option = all[i].option;
+        request->gears = all[i].value;
+        request->kind = all[i].kind;
+    }
+    return DP_OK;
+}
+
+static dp_status compile(const dp_compile_options *o, const dp_named_shape *shapes, int n_shapes, FILE *print) {
     dp_precision precision = {.half_inputs = o->input_fp16_nodes, .output_type = o->output_type};
+    dp_shape_request request = {.named = shapes, .n_named = n_shapes, .progress = o->progress, .data = o->progress_data};
+    dp_compiled compiled;
     char folder[PATH_BYTES], output[PATH_BYTES];
     void *bytes = NULL;
     size_t size = 0, length = strlen(o->output);
-    dp_model *model;
     bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
     if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
         return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
     dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
     if (status == DP_OK)
+        status = read_kind(o, &request);
+    if (status == DP_OK)
         status = read_file(o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
     folder_of(o->model, folder);
-    status = dp_compile_onnx_as(bytes, size, folder, shapes, n_shapes, &precision, print, &model);
+    dp_onnx_source source = {.bytes = bytes,
+                             .size_bytes = size,
+                             .folder = folder,
+                             .precision = &precision,
+                             .print = print,
+                             .outputs = o->out_nodes};
+    status = dp_compile_shapes(&source, &request, &compiled);
     dp_free(bytes);
-    if (status != DP_OK)
-        return status;
-    status = dp_model_file_write(output, &model, 1);
-    dp_model_free(model);
+    if (status == DP_OK)
+        status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
+    dp_compiled_free(&compiled);
     return status;
 }
 
@@ -116,7 +126,7 @@ static dp_status check(const dp_compile_options *o) {
 }
 
 static dp_status run(const dp_compile_options *o) {
-    dp_input_shape shapes[INPUTS_MAX] = {{0}};
+    dp_named_shape shapes[INPUTS_MAX] = {{NULL, {0}}};
     int n_shapes = 0;
     dp_status status = check(o);
     char *text = o->input_shape ? strdup(o->input_shape) : NULL;

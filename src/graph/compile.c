@@ -1,5 +1,6 @@
 #include "graph/compile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/onnx/lower.h"
@@ -79,6 +80,42 @@ static dp_status set_shapes(dp_model *model, const dp_input_shape *shapes, int n
     return DP_OK;
 }
 
+/* "node:1", or the name of a value; NULL: there is none. */
+static dp_value *find_output(const dp_graph *graph, const char *text) {
+    const char *colon = strrchr(text, ':');
+    char *end = NULL;
+    long index = colon ? strtol(colon + 1, &end, 10) : -1;
+    bool numbered = end && end != colon + 1 && !*end;
+    for (const dp_node *node = graph->first; node; node = node->next) {
+        bool named = numbered && strlen(node->name) == (size_t)(colon - text) && strncmp(node->name, text, strlen(node->name)) == 0;
+        if (named && index >= 0 && index < node->n_outputs && node->outputs[index])
+            return node->outputs[index];
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i] && strcmp(node->outputs[i]->name, text) == 0)
+                return node->outputs[i];
+    }
+    return NULL;
+}
+
+static dp_status choose_outputs(dp_model *model, const char *outputs) {
+    char *text = dp_arena_text(&model->arena, outputs), *rest = NULL;
+    dp_value **list = dp_model_alloc(model, (strlen(outputs) + 1) * sizeof *list);
+    int n = 0;
+    if (!text || !list)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the model: free some");
+    for (char *one = strtok_r(text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
+        list[n] = find_output(model->graph, one);
+        if (!list[n++])
+            return dp_fail(DP_ERR_ARGUMENT, "out_nodes names \"%.128s\", but no node of the model makes that: node:0, or a value's name",
+                           one);
+    }
+    if (n == 0)
+        return dp_fail(DP_ERR_ARGUMENT, "out_nodes names no output");
+    model->graph->outputs = list;
+    model->graph->n_outputs = n;
+    return DP_OK;
+}
+
 static void print_graph(const char *when, const dp_graph *graph, FILE *print) {
     if (!print)
         return;
@@ -92,7 +129,9 @@ static dp_status read(const dp_onnx_source *source, bool open, dp_model **out_mo
     if (status != DP_OK)
         return status;
     model->precision = source->precision;
-    status = set_shapes(model, source->shapes, source->n_shapes, open);
+    status = source->outputs ? choose_outputs(model, source->outputs) : DP_OK;
+    if (status == DP_OK)
+        status = set_shapes(model, source->shapes, source->n_shapes, open);
     print_graph("as read", model->graph, source->print);
     if (status == DP_OK)
         status = dp_onnx_check(model->graph, *out_opset);
@@ -169,6 +208,12 @@ dp_status dp_compile_onnx(const void *bytes, size_t size_bytes, const char *fold
 dp_status dp_compile_onnx_as(const void *bytes, size_t size_bytes, const char *folder, const dp_input_shape *shapes,
                              int n_shapes, const dp_precision *precision, FILE *print, dp_model **out_model) {
     bool stopped;
-    dp_onnx_source source = {bytes, size_bytes, folder, shapes, n_shapes, precision, print};
+    dp_onnx_source source = {.bytes = bytes,
+                             .size_bytes = size_bytes,
+                             .folder = folder,
+                             .shapes = shapes,
+                             .n_shapes = n_shapes,
+                             .precision = precision,
+                             .print = print};
     return dp_compile_fixed(&source, out_model, &stopped);
 }

@@ -24,6 +24,7 @@ typedef struct dp_onnx_source {
     int n_shapes;
     const dp_precision *precision; /* types; NULL: those of the file. Not for dp_compile_open */
     FILE *print; /* the graph is printed there after reading and after each pass; may be NULL */
+    const char *outputs; /* "node:0;other:1" or names of values: what the model gives instead of the file's outputs, or NULL */
 } dp_onnx_source;
 
 /*

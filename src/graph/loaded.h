@@ -1,5 +1,5 @@
 /*
- * loaded.h - models that a program has loaded, by number: a file, a program per variant, memory to work in.
+ * loaded.h - models that a program has loaded, by number: a file, a program per variant or stages, memory to work in.
  */
 #ifndef DOPPEL_GRAPH_LOADED_H
 #define DOPPEL_GRAPH_LOADED_H
@@ -8,12 +8,10 @@
 
 typedef struct dp_loaded dp_loaded;
 
-/* Device memory that a model needs to run: the most of its variants, at least 1. */
-dp_status dp_loaded_work_bytes(const dp_model_file *file, size_t *out_bytes);
-
 /*
- * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory, which
- * must stay as long as the model (DP_ERR_ARGUMENT when work_bytes are too few); NULL: the model takes its own.
+ * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory, at
+ * least dp_model_file_work_bytes (else DP_ERR_ARGUMENT), which must stay as long as the model; NULL: the model takes its own.
+ * Models that are lowered while they run, and those that need more on this machine, take their own in any case.
  */
 dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint32_t *out_id);
 /* The number is free again at once; the model's memory is when nothing runs any more. */
@@ -24,7 +22,23 @@ dp_loaded *dp_loaded_get(uint32_t id);
 void dp_loaded_release(dp_loaded *model); /* NULL is allowed */
 const dp_model_file *dp_loaded_file(const dp_loaded *model);
 
-/* Runs variant `index`; one run after the other, whatever thread calls. Buffers as in dp_program_run. */
-dp_status dp_loaded_run(dp_loaded *model, int index, void *const *inputs, void *const *outputs);
+/* The gear that was chosen last, and the dims that output `index` has for it or had in the last run: *out_shape, whose rank is
+ * DP_UNKNOWN before the first. From any thread. */
+void dp_loaded_choose(dp_loaded *model, int gear);
+void dp_loaded_output(dp_loaded *model, int index, dp_tensor *out_shape);
+
+/* One output of a run. */
+typedef struct dp_output {
+    void *base; /* NULL with room_bytes 0: device memory is taken for it, which is the caller's when the run succeeds */
+    size_t room_bytes;
+    bool is_taken;
+    dp_tensor shape; /* set by the run */
+} dp_output;
+
+/*
+ * One run after the other, whatever thread calls. gear: 0 without gears. Inputs: contiguous, as large as the gear or the
+ * declared shapes say; they are checked where the model does not fix them.
+ */
+dp_status dp_loaded_run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_output *outputs);
 
 #endif

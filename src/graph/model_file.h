@@ -9,13 +9,18 @@
 #define DOPPEL_GRAPH_MODEL_FILE_H
 
 #include "graph/graph.h"
+#include "graph/shapes.h"
 
 typedef struct dp_model_file dp_model_file;
 
-/* Writes (or replaces, in one step) the file. Graphs must be lowered. */
-dp_status dp_model_file_write(const char *path, dp_model *const *variants, int n_variants);
+/*
+ * Writes (or replaces, in one step) the file. Graphs must be lowered, one per gear; with shapes->is_source there is one, as it was read.
+ * shapes NULL: fixed ones.
+ */
+dp_status dp_model_file_write(const char *path, const dp_shapes *shapes, dp_model *const *variants, int n_variants);
 /* The same in memory: dp_free gives it back. */
-dp_status dp_model_file_pack(dp_model *const *variants, int n_variants, void **out_bytes, size_t *out_size_bytes);
+dp_status dp_model_file_pack(const dp_shapes *shapes, dp_model *const *variants, int n_variants, void **out_bytes,
+                             size_t *out_size_bytes);
 
 /*
  * Opens a file, or a copy of one in memory. DP_ERR_NOT_FOUND, DP_ERR_IO; DP_ERR_ARGUMENT: not such a file, or a damaged one (header and
@@ -28,8 +33,12 @@ void dp_model_file_close(dp_model_file *file); /* NULL is allowed; the variants 
 int dp_model_file_variants(const dp_model_file *file);
 /* Borrowed; constants lie in the mapped file and must not be written. */
 dp_model *dp_model_file_variant(const dp_model_file *file, int index);
+/* Borrowed. */
+const dp_shapes *dp_model_file_shapes(const dp_model_file *file);
 /* Bytes of the weights. */
 size_t dp_model_file_weights_bytes(const dp_model_file *file);
+/* Memory that a run needs, the most of all variants, as it was found when the file was written; at least 1. */
+size_t dp_model_file_work_bytes(const dp_model_file *file);
 /* Reads all weights and compares their checksum. */
 dp_status dp_model_file_verify(const dp_model_file *file);
 

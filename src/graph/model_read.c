@@ -15,6 +15,8 @@ struct dp_model_file {
     size_t size_bytes;
     bool is_mapped;
     dp_model_header header;
+    dp_shapes shapes;
+    dp_arena arena; /* of the shapes' lists */
     dp_model **variants;
 };
 
@@ -77,6 +79,28 @@ static char *take_text(cursor *c) {
     return from && text ? text : NULL;
 }
 
+/* Ranks and dims of values of a graph that is not lowered may be unknown, its types too. */
+static bool is_open_value(int32_t element, int32_t rank, const int64_t *dims) {
+    bool open = element == DP_EL_NONE || rank == DP_UNKNOWN;
+    for (int d = 0; d < rank; d++)
+        open |= dims[d] == DP_UNKNOWN;
+    return open;
+}
+
+static dp_value *take_open_value(cursor *c, dp_value *value, const char *name, int32_t element, int32_t rank,
+                                 const int64_t *dims, uint64_t place) {
+    bool fine = c->file->shapes.is_source && place == 0 && (element == DP_EL_NONE || dp_element_bytes(element));
+    for (int d = 0; d < rank; d++)
+        fine = fine && dims[d] >= DP_UNKNOWN;
+    if (!fine) {
+        damaged(c, "a value has impossible dimensions");
+        return NULL;
+    }
+    value->name = name;
+    dp_value_shape(value, element, dims, rank);
+    return value;
+}
+
 static dp_value *take_value(cursor *c) {
     dp_value *value = room_for(c, sizeof *value);
     const char *name = take_text(c);
@@ -85,13 +109,19 @@ static dp_value *take_value(cursor *c) {
     uint64_t place = 0;
     take_into(c, &element, sizeof element);
     take_into(c, &rank, sizeof rank);
-    if (c->status == DP_OK && (rank < 0 || rank > DP_TENSOR_DIMS || dp_element_bytes(element) == 0))
+    if (c->status == DP_OK && (rank < DP_UNKNOWN || rank > DP_TENSOR_DIMS))
         damaged(c, "a value has no type or too many dimensions");
     for (int d = 0; d < rank && c->status == DP_OK; d++)
         take_into(c, &dims[d], sizeof dims[d]);
     take_into(c, &place, sizeof place);
     if (c->status != DP_OK || !value)
         return NULL;
+    if (is_open_value(element, rank, dims))
+        return take_open_value(c, value, name, element, rank, dims, place);
+    if (dp_element_bytes(element) == 0) {
+        damaged(c, "a value has no type");
+        return NULL;
+    }
     dp_tensor probe = {.element = element, .rank = rank};
     memcpy(probe.dims, dims, sizeof dims);
     if (dp_tensor_check(&probe, name) != DP_OK || dp_tensor_count(&probe) > (int64_t)1 << 48) {
@@ -158,7 +188,18 @@ static void take_attribute(cursor *c, dp_node *node) {
 
 static void take_graph(cursor *c, dp_graph *graph, int depth);
 
-/* mark is 1 for values that nodes or inputs of this variant have made. */
+/* mark: whether nodes or inputs have made the value, and whether it is seen. Those inside a body are not seen behind it. */
+enum { SEEN = 1, HIDDEN = 2 };
+
+static void hide(dp_graph *body) {
+    for (int i = 0; i < body->n_inputs; i++)
+        body->inputs[i]->mark = HIDDEN;
+    for (dp_node *node = body->first; node; node = node->next)
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i])
+                node->outputs[i]->mark = HIDDEN;
+}
+
 static void take_node(cursor *c, dp_graph *graph, int depth) {
     const char *type = take_text(c), *name = take_text(c);
     if (c->status != DP_OK)
@@ -171,7 +212,7 @@ static void take_node(cursor *c, dp_graph *graph, int depth) {
     node->n_inputs = take_list(c, true, &node->inputs);
     node->n_outputs = take_list(c, true, &node->outputs);
     for (int i = 0; i < node->n_inputs && c->status == DP_OK; i++)
-        if (node->inputs[i] && !node->inputs[i]->is_constant && !node->inputs[i]->mark)
+        if (node->inputs[i] && !node->inputs[i]->is_constant && node->inputs[i]->mark != SEEN)
             damaged(c, "a node reads what nothing before it makes");
     for (int i = 0; i < node->n_outputs && c->status == DP_OK; i++) {
         dp_value *value = node->outputs[i];
@@ -179,7 +220,7 @@ static void take_node(cursor *c, dp_graph *graph, int depth) {
             continue;
         if (value->is_constant || value->mark)
             damaged(c, "a value is made twice");
-        value->mark = 1;
+        value->mark = SEEN;
         value->producer = node;
     }
     uint32_t n_attributes = take_count(c, 2 * sizeof(uint32_t));
@@ -194,6 +235,8 @@ static void take_node(cursor *c, dp_graph *graph, int depth) {
             return;
         node->bodies[node->n_bodies++] = (dp_body){body, inside};
         take_graph(c, inside, depth + 1);
+        if (c->status == DP_OK)
+            hide(inside);
     }
 }
 
@@ -209,13 +252,13 @@ static void take_graph(cursor *c, dp_graph *graph, int depth) {
     for (int i = 0; i < graph->n_inputs && c->status == DP_OK; i++) {
         if (graph->inputs[i]->is_constant || graph->inputs[i]->mark)
             damaged(c, "an input is made twice");
-        graph->inputs[i]->mark = 1;
+        graph->inputs[i]->mark = SEEN;
     }
     uint32_t n_nodes = take_count(c, sizeof(uint32_t));
     for (uint32_t i = 0; i < n_nodes && c->status == DP_OK; i++)
         take_node(c, graph, depth);
     for (int i = 0; i < graph->n_outputs && c->status == DP_OK; i++)
-        if (!graph->outputs[i]->is_constant && !graph->outputs[i]->mark)
+        if (!graph->outputs[i]->is_constant && graph->outputs[i]->mark != SEEN)
             damaged(c, "an output is made by no node");
 }
 
@@ -231,6 +274,82 @@ static dp_status take_variant(cursor *c, dp_model **out_model) {
     if (c->status == DP_OK)
         take_graph(c, c->model->graph, 1);
     return c->status;
+}
+
+static int64_t take_i64(cursor *c) {
+    int64_t value = 0;
+    take_into(c, &value, sizeof value);
+    return value;
+}
+static void *list_of(cursor *c, dp_arena *arena, size_t n, size_t each) {
+    void *list = c->status == DP_OK ? dp_arena_alloc(arena, n * each + 1) : NULL;
+    if (!list && c->status == DP_OK)
+        c->status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a model: free some");
+    return list;
+}
+
+static void take_declared(cursor *c, dp_declared *declared) {
+    uint32_t rank = take_u32(c);
+    if (rank > DP_TENSOR_DIMS)
+        damaged(c, "an input has too many dimensions");
+    for (uint32_t d = 0; d < rank && c->status == DP_OK; d++) {
+        declared->least[d] = take_i64(c);
+        declared->most[d] = take_i64(c);
+        if (declared->least[d] < 0 || declared->most[d] < declared->least[d])
+            damaged(c, "an input has impossible dimensions");
+    }
+    declared->rank = (int)rank;
+}
+
+static void take_shapes(cursor *c, dp_shapes *shapes, dp_arena *arena) {
+    uint32_t kind = take_u32(c), source = take_u32(c), opset = take_u32(c);
+    if (kind >= DP_SHAPES_KINDS || source > 1 || opset > INT16_MAX)
+        damaged(c, "its shapes are of no known kind");
+    *shapes = (dp_shapes){.kind = (dp_shapes_kind)kind, .is_source = source, .opset = (int)opset};
+    shapes->n_inputs = (int)take_count(c, sizeof(uint32_t));
+    shapes->inputs = list_of(c, arena, (size_t)shapes->n_inputs, sizeof *shapes->inputs);
+    for (int i = 0; i < shapes->n_inputs && c->status == DP_OK; i++)
+        take_declared(c, &shapes->inputs[i]);
+    uint32_t n_gears = take_u32(c), n_numbers = take_u32(c);
+    bool has_gears = kind == DP_SHAPES_BATCH || kind == DP_SHAPES_IMAGE || kind == DP_SHAPES_DIMS;
+    size_t most = c->status == DP_OK ? (size_t)(c->end - c->at) / sizeof(int64_t) : 0;
+    if (n_gears > DP_GEARS_MAX || (n_gears && n_numbers > most / n_gears) || has_gears != (n_gears > 0 && n_numbers > 0))
+        damaged(c, "its gears do not fit");
+    shapes->numbers = list_of(c, arena, c->status == DP_OK ? (size_t)n_gears * n_numbers : 0, sizeof *shapes->numbers);
+    for (size_t i = 0; c->status == DP_OK && i < (size_t)n_gears * n_numbers; i++)
+        if ((shapes->numbers[i] = take_i64(c)) < 0 || shapes->numbers[i] > INT32_MAX)
+            damaged(c, "its gears have impossible dimensions");
+    shapes->n_gears = (int)n_gears;
+    shapes->n_numbers = (int)n_numbers;
+}
+
+/* Declared shapes, gears and variants must be of one model. */
+static dp_status check_shapes(cursor *c, const dp_model_file *file) {
+    const dp_shapes *s = &file->shapes;
+    uint32_t variants = s->is_source || !s->n_gears ? 1 : (uint32_t)s->n_gears;
+    if (file->header.n_variants < variants || (s->kind != DP_SHAPES_FIXED && file->header.n_variants != variants))
+        return damaged(c, "it has not as many graphs as shapes");
+    const dp_graph *first = file->variants[0]->graph;
+    if (s->n_inputs != first->n_inputs && (s->n_inputs || s->kind != DP_SHAPES_FIXED || s->is_source))
+        return damaged(c, "its shapes are for another number of inputs");
+    for (uint32_t v = 0; v < variants; v++) {
+        const dp_graph *graph = file->variants[v]->graph;
+        if (graph->n_inputs != first->n_inputs || graph->n_outputs != first->n_outputs)
+            return damaged(c, "its graphs have different inputs or outputs");
+        for (int i = 0; i < s->n_inputs && !s->is_source; i++) {
+            const dp_tensor *t = &graph->inputs[i]->tensor;
+            dp_tensor gear = *t;
+            if (s->n_gears)
+                dp_shapes_gear(s, (int)v, i, &gear);
+            if (gear.rank != t->rank || memcmp(gear.dims, t->dims, (size_t)t->rank * sizeof t->dims[0]) != 0)
+                return damaged(c, "a graph is not for the shapes of its gear");
+        }
+        for (int i = 0; i < graph->n_inputs; i++)
+            if (graph->inputs[i]->tensor.element != first->inputs[i]->tensor.element ||
+                graph->inputs[i]->tensor.element == DP_EL_NONE)
+                return damaged(c, "an input has no type");
+    }
+    return DP_OK;
 }
 
 static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size) {
@@ -274,9 +393,10 @@ static dp_status parse(dp_model_file *file) {
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a model: free some");
     const char *at = file->bytes + h->graphs_offset;
     cursor c = {.at = at, .end = at + h->graphs_bytes, .file = file};
+    take_shapes(&c, &file->shapes, &file->arena);
     for (uint32_t i = 0; i < h->n_variants && c.status == DP_OK; i++)
         take_variant(&c, &file->variants[i]);
-    return c.status;
+    return c.status == DP_OK ? check_shapes(&c, file) : c.status;
 }
 
 void dp_model_file_close(dp_model_file *file) {
@@ -285,6 +405,7 @@ void dp_model_file_close(dp_model_file *file) {
     for (uint32_t i = 0; file->variants && i < file->header.n_variants; i++)
         dp_model_free(file->variants[i]);
     dp_free(file->variants);
+    dp_arena_free(&file->arena);
     if (file->is_mapped)
         munmap(file->bytes, file->size_bytes);
     else
@@ -293,6 +414,7 @@ void dp_model_file_close(dp_model_file *file) {
 }
 
 static dp_status finish(dp_model_file *file, dp_model_file **out_file) {
+    file->arena.kind = DP_MEM_GRAPH;
     dp_status status = parse(file);
     if (status == DP_OK)
         *out_file = file;
@@ -348,6 +470,12 @@ int dp_model_file_variants(const dp_model_file *file) {
 }
 dp_model *dp_model_file_variant(const dp_model_file *file, int index) {
     return file->variants[index];
+}
+const dp_shapes *dp_model_file_shapes(const dp_model_file *file) {
+    return &file->shapes;
+}
+size_t dp_model_file_work_bytes(const dp_model_file *file) {
+    return file->header.work_bytes ? file->header.work_bytes : 1;
 }
 size_t dp_model_file_weights_bytes(const dp_model_file *file) {
     return file->header.weights_bytes;

@@ -9,6 +9,7 @@
 
 #include "graph/model_file.h"
 #include "graph/model_format.h"
+#include "graph/program.h"
 
 /* Bytes that grow. After a failure `failed` stays set and nothing more is added. */
 typedef struct buffer {
@@ -200,10 +201,48 @@ static void put_variant(writer *w, dp_model *model) {
     put_graph(&w->graphs, model->graph);
 }
 
+static void put_i64(buffer *b, int64_t value) {
+    put(b, &value, sizeof value);
+}
+
+static void put_shapes(buffer *b, const dp_shapes *shapes) {
+    put_u32(b, (uint32_t)shapes->kind);
+    put_u32(b, shapes->is_source);
+    put_u32(b, (uint32_t)shapes->opset);
+    put_u32(b, (uint32_t)shapes->n_inputs);
+    for (int i = 0; i < shapes->n_inputs; i++) {
+        const dp_declared *declared = &shapes->inputs[i];
+        put_u32(b, (uint32_t)declared->rank);
+        for (int d = 0; d < declared->rank; d++) {
+            put_i64(b, declared->least[d]);
+            put_i64(b, declared->most[d]);
+        }
+    }
+    put_u32(b, (uint32_t)shapes->n_gears);
+    put_u32(b, (uint32_t)shapes->n_numbers);
+    for (int i = 0; i < shapes->n_gears * shapes->n_numbers; i++)
+        put_i64(b, shapes->numbers[i]);
+}
+
+/* So that nobody has to make programs only to know how much memory they want. */
+static dp_status measure_work(dp_model *const *variants, int n_variants, uint64_t *out_bytes) {
+    *out_bytes = 1;
+    for (int i = 0; i < n_variants; i++) {
+        dp_program *program;
+        dp_status status = dp_program_new(variants[i]->graph, &program);
+        if (status != DP_OK)
+            return status;
+        size_t bytes = dp_program_work_bytes(program);
+        *out_bytes = bytes > *out_bytes ? bytes : *out_bytes;
+        dp_program_free(program);
+    }
+    return DP_OK;
+}
+
 /* The whole file into graphs.bytes: the header's place is kept free at its beginning. */
-static dp_status assemble(writer *w, uint32_t n_variants) {
+static dp_status assemble(writer *w, uint32_t n_variants, uint64_t work_bytes) {
     buffer *b = &w->graphs;
-    dp_model_header h = {.magic = DP_MODEL_MAGIC, .version = DP_MODEL_VERSION, .n_variants = n_variants};
+    dp_model_header h = {.magic = DP_MODEL_MAGIC, .version = DP_MODEL_VERSION, .n_variants = n_variants, .work_bytes = work_bytes};
     h.graphs_offset = sizeof h;
     h.graphs_bytes = b->used - sizeof h;
     pad(b);
@@ -220,12 +259,20 @@ static dp_status assemble(writer *w, uint32_t n_variants) {
     return DP_OK;
 }
 
-dp_status dp_model_file_pack(dp_model *const *variants, int n_variants, void **out_bytes, size_t *out_size_bytes) {
+dp_status dp_model_file_pack(const dp_shapes *shapes, dp_model *const *variants, int n_variants, void **out_bytes,
+                             size_t *out_size_bytes) {
+    static const dp_shapes fixed = {.kind = DP_SHAPES_FIXED};
     writer w = {.n_values = 0};
+    uint64_t work_bytes = 1;
+    shapes = shapes ? shapes : &fixed;
+    dp_status measured = shapes->is_source ? DP_OK : measure_work(variants, n_variants, &work_bytes);
+    if (measured != DP_OK)
+        return measured;
     append(&w.graphs, sizeof(dp_model_header));
+    put_shapes(&w.graphs, shapes);
     for (int i = 0; i < n_variants; i++)
         put_variant(&w, variants[i]);
-    dp_status status = assemble(&w, (uint32_t)n_variants);
+    dp_status status = assemble(&w, (uint32_t)n_variants, work_bytes);
     dp_free(w.weights.bytes);
     dp_free(w.table);
     *out_bytes = w.graphs.bytes;
@@ -249,13 +296,13 @@ static dp_status write_all(int file, const char *bytes, size_t size, const char 
 }
 
 /* A new file beside it takes its place: processes that have the old one mapped keep it. */
-dp_status dp_model_file_write(const char *path, dp_model *const *variants, int n_variants) {
+dp_status dp_model_file_write(const char *path, const dp_shapes *shapes, dp_model *const *variants, int n_variants) {
     char beside[4096];
     void *bytes;
     size_t size;
     if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= sizeof beside)
         return dp_fail(DP_ERR_ARGUMENT, "the file name is longer than %zu bytes", sizeof beside - 8);
-    dp_status status = dp_model_file_pack(variants, n_variants, &bytes, &size);
+    dp_status status = dp_model_file_pack(shapes, variants, n_variants, &bytes, &size);
     if (status != DP_OK)
         return status;
     int file = mkstemp(beside);

@@ -9,6 +9,9 @@
 enum { CONTENTS_MAX = 1 << 20 }; /* bytes of one value whose contents decide what follows */
 
 dp_status dp_staged_new(dp_graph *source, int opset, dp_staged **out_staged) {
+    dp_status status = dp_onnx_check(source, opset);
+    if (status != DP_OK)
+        return status;
     dp_staged *staged = dp_alloc(DP_MEM_GRAPH, sizeof *staged);
     dp_live *lives = dp_alloc(DP_MEM_GRAPH, (size_t)source->n_inputs * sizeof *lives + 1);
     if (!staged || !lives) {

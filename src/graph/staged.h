@@ -15,7 +15,7 @@ typedef struct dp_staged dp_staged;
 
 enum { DP_STAGES_MAX = 128 };
 
-/* `source` is as dp_onnx_read makes it, checked by dp_onnx_check; it is borrowed and must not be used by others. */
+/* `source` is as dp_onnx_read makes it; it is borrowed and must not be used by others. DP_ERR_UNSUPPORTED as dp_onnx_check. */
 dp_status dp_staged_new(dp_graph *source, int opset, dp_staged **out_staged);
 void dp_staged_free(dp_staged *staged); /* NULL is allowed */
 

@@ -162,7 +162,7 @@ static bool run_open(const bytes *file, dp_value **in, int n_in, dp_value **want
         for (int d = 0; d < inputs[i].rank; d++)
             shapes[i].dims[d] = DP_UNKNOWN;
     }
-    bool fine = dp_compile_open(&(dp_onnx_source){file->data, file->size, NULL, shapes, n_in, NULL, NULL}, &model, &opset) == DP_OK &&
+    bool fine = dp_compile_open(&(dp_onnx_source){.bytes = file->data, .size_bytes = file->size, .shapes = shapes, .n_shapes = n_in}, &model, &opset) == DP_OK &&
                 dp_staged_new(model->graph, opset, &staged) == DP_OK;
     for (int i = 0; fine && i < n_in; i++)
         inputs[i].element = model->graph->inputs[i]->tensor.element; /* bfloat16 comes as uint16 in the files */
@@ -208,7 +208,7 @@ static bool run_case(const char *folder, char *why, size_t why_bytes) {
         if (!frozen)
             in[n_kept++] = in[i];
     }
-    dp_onnx_source source = {file.data, file.size, NULL, shapes, n_in, NULL, NULL};
+    dp_onnx_source source = {.bytes = file.data, .size_bytes = file.size, .shapes = shapes, .n_shapes = n_in};
     if (fine && dp_compile_fixed(&source, &model, &stopped) != DP_OK && !stopped) {
         snprintf(why, why_bytes, "%s", dp_fail_message());
         fine = false;

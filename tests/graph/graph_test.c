@@ -151,7 +151,7 @@ static void a_file_holds_variants(void **state) {
     dp_model *variants[] = {compile(2), compile(5)};
     char path[] = "/tmp/doppel_graph_XXXXXX";
     assert_true(mkstemp(path) >= 0);
-    assert_int_equal(dp_model_file_write(path, variants, 2), DP_OK);
+    assert_int_equal(dp_model_file_write(path, NULL, variants, 2), DP_OK);
     dp_model_file *file;
     assert_int_equal(dp_model_file_open(path, &file), DP_OK);
     assert_int_equal(dp_model_file_variants(file), 2);
@@ -172,7 +172,7 @@ static void damaged_files_are_refused(void **state) {
     void *bytes;
     size_t size;
     dp_model_file *file = NULL;
-    assert_int_equal(dp_model_file_pack(&model, 1, &bytes, &size), DP_OK);
+    assert_int_equal(dp_model_file_pack(NULL, &model, 1, &bytes, &size), DP_OK);
     dp_model_free(model);
     for (size_t cut = 0; cut < size; cut++)
         assert_int_not_equal(dp_model_file_read(bytes, cut, &file), DP_OK);
@@ -312,7 +312,7 @@ static void exhausted_memory(void **state) {
         size_t packed_size;
         dp_mem_fail_after(n);
         if (dp_compile_onnx(bytes, size, NULL, &shape, 1, NULL, &model) == DP_OK &&
-            dp_model_file_pack(&model, 1, &packed, &packed_size) == DP_OK) {
+            dp_model_file_pack(NULL, &model, 1, &packed, &packed_size) == DP_OK) {
             if (dp_model_file_read(packed, packed_size, &file) == DP_OK &&
                 dp_program_new(dp_model_file_variant(file, 0)->graph, &program) == DP_OK)
                 done = dp_mem_fail_after_left() > 0;

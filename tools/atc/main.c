@@ -30,6 +30,13 @@ static int check(void) {
     return 1;
 }
 
+/* One line per shape, when there are several. */
+static void show_progress(void *data, int done, int all) {
+    (void)data;
+    if (all > 1)
+        fprintf(stderr, "atc: %d of %d shapes compiled\n", done, all);
+}
+
 int main(int argc, char **argv) {
     char message[2048];
     options_result result = options_read(argc, argv);
@@ -45,6 +52,11 @@ int main(int argc, char **argv) {
                                   .precision_mode_v2 = option("precision_mode_v2"),
                                   .input_fp16_nodes = option("input_fp16_nodes"),
                                   .output_type = option("output_type"),
+                                  .dynamic_batch_size = option("dynamic_batch_size"),
+                                  .dynamic_image_size = option("dynamic_image_size"),
+                                  .dynamic_dims = option("dynamic_dims"),
+                                  .out_nodes = option("out_nodes"),
+                                  .progress = show_progress,
                                   .dump_graph = option("dump-graph")};
     if (dp_compile_model(&compile, message, sizeof message)) {
         puts("ATC run success");

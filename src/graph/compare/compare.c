@@ -318,13 +318,18 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
     walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
     memset(out_totals, 0, sizeof *out_totals);
+    if (dp_model_file_shapes(file)->is_source) {
+        dp_free(shapes);
+        return dp_fail(DP_ERR_UNSUPPORTED, "the model is lowered while it runs, so that there are no nodes to compare: compile it for "
+                                           "one shape");
+    }
     if (!shapes)
         return no_memory();
     for (int i = 0; i < graph->n_inputs; i++) {
         shapes[i] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = graph->inputs[i]->tensor.rank};
         memcpy(shapes[i].dims, graph->inputs[i]->tensor.dims, sizeof shapes[i].dims);
     }
-    const dp_onnx_source source = {onnx, onnx_bytes, folder, shapes, graph->n_inputs, NULL, NULL};
+    const dp_onnx_source source = {.bytes = onnx, .size_bytes = onnx_bytes, .folder = folder, .shapes = shapes, .n_shapes = graph->n_inputs};
     bool stopped = false;
     dp_status status = dp_compile_lowered(&source, &w.model, &stopped);
     if (stopped)

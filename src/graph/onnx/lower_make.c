@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/onnx/element.h"
 #include "graph/onnx/lower.h"
-#include "graph/onnx/tensor.h"
 
 /* The value of a constant of one element. */
 static bool read_number(dp_lowering *l, int i, double *out) {

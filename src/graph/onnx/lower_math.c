@@ -1,8 +1,8 @@
 /* Rows of the ONNX operators that compute element by element or along dims. */
 #include <string.h>
 
+#include "graph/onnx/element.h"
 #include "graph/onnx/lower.h"
-#include "graph/onnx/tensor.h"
 
 static int element_of(const dp_lowering *l, int i) {
     return dp_low_in(l, i)->tensor.element;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "graph/onnx/lower.h"
-#include "graph/onnx/tensor.h"
 
 /* "type variant": the attributes have the same names on both sides; absent outputs stay absent. */
 dp_status dp_low_recurrent(dp_lowering *l) {
