@@ -5,9 +5,24 @@
 #include "math/rounding.h"
 
 #define DP_CAST(name, load, source, store, target, formula)                                                            \
-    static void name(void *dst, const void *a, size_t n) {                                                             \
+    static __attribute__((noinline)) void name(void *dst, const void *a, size_t n) {                                   \
         DP_LANE_LOOP(n, load x = load##_load_##source(a, i); store##_store_##target(dst, i, formula),                  \
                      load x = load##_load_##source##_n(a, i, rest); store##_store_##target##_n(dst, i, rest, formula)) \
+    }
+
+/*
+ * Without lanes of 16-bit floats every loop would carry a conversion in plain code, a hundred times over: there, conversions go by way of
+ * floats that stay in the first cache. The results are the same, as widening loses nothing.
+ */
+enum { CHUNK = 256 };
+#define DP_CAST_VIA(name, first, source_bytes, second, target_bytes)                                                    \
+    static void name(void *dst, const void *a, size_t n) {                                                             \
+        float part[CHUNK];                                                                                             \
+        for (size_t i = 0; i < n; i += CHUNK) {                                                                        \
+            size_t count = n - i < CHUNK ? n - i : CHUNK;                                                              \
+            first(part, (const uint8_t *)a + i * (source_bytes), count);                                               \
+            second((uint8_t *)dst + i * (target_bytes), part, count);                                                  \
+        }                                                                                                              \
     }
 
 /* conversions that lose something: one per mode; NONE takes the nearest even one */
@@ -24,9 +39,23 @@
     rule(__VA_ARGS__, floor) rule(__VA_ARGS__, ceil) rule(__VA_ARGS__, round) rule(__VA_ARGS__, trunc)                 \
         rule(__VA_ARGS__, odd)
 
+#define DP_FLOAT_TO_INTEGERS_VIA(source, mode)                                                                         \
+    DP_CAST_VIA(source##_i8_##mode, source##_f32, 2, f32_i8_##mode, 1)                                                 \
+    DP_CAST_VIA(source##_u8_##mode, source##_f32, 2, f32_u8_##mode, 1)                                                 \
+    DP_CAST_VIA(source##_i16_##mode, source##_f32, 2, f32_i16_##mode, 2)                                               \
+    DP_CAST_VIA(source##_u16_##mode, source##_f32, 2, f32_u16_##mode, 2)                                               \
+    DP_CAST_VIA(source##_i32_##mode, source##_f32, 2, f32_i32_##mode, 4)
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+#define DP_HALF_TO_INTEGERS DP_FLOAT_TO_INTEGERS_VIA
+#else
+#define DP_HALF_TO_INTEGERS DP_FLOAT_TO_INTEGERS
+#endif
+
+DP_CAST(f16_f32, vf, f16, vf, f32, x)
+DP_CAST(bf16_f32, vf, bf16, vf, f32, x)
 DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, f32)
-DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, f16)
-DP_ALL_MODES(DP_FLOAT_TO_INTEGERS, bf16)
+DP_ALL_MODES(DP_HALF_TO_INTEGERS, f16)
+DP_ALL_MODES(DP_HALF_TO_INTEGERS, bf16)
 
 /* rounding to an integral value of the same type */
 #define DP_TO_INTEGRAL(type, mode) DP_CAST(type##_##type##_##mode, vf, type, vf, type, integral_##mode(x))
@@ -38,18 +67,21 @@ DP_ALL_MODES(DP_TO_INTEGRAL, bf16)
 static void copy_16(void *dst, const void *a, size_t n) { memmove(dst, a, 2 * n); }
 static void copy_32(void *dst, const void *a, size_t n) { memmove(dst, a, 4 * n); }
 
-DP_CAST(f16_f32, vf, f16, vf, f32, x)
-DP_CAST(bf16_f32, vf, bf16, vf, f32, x)
-
 #define DP_NARROW(source, target, mode) DP_CAST(source##_##target##_##mode, vf, source, vi, i16, target##_##mode(x))
 DP_CAST(f32_f16_rint, vf, f32, vf, f16, x)
 DP_CAST(bf16_f16_rint, vf, bf16, vf, f16, x)
 DP_CAST(f32_bf16_rint, vf, f32, vf, bf16, x)
 DP_CAST(f16_bf16_rint, vf, f16, vf, bf16, x)
+#define DP_NARROW_VIA(source, target, mode) DP_CAST_VIA(source##_##target##_##mode, source##_f32, 2, f32_##target##_##mode, 2)
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+#define DP_NARROW_HALF DP_NARROW_VIA
+#else
+#define DP_NARROW_HALF DP_NARROW
+#endif
 DP_DIRECTED_MODES(DP_NARROW, f32, f16)
-DP_DIRECTED_MODES(DP_NARROW, bf16, f16)
+DP_DIRECTED_MODES(DP_NARROW_HALF, bf16, f16)
 DP_DIRECTED_MODES(DP_NARROW, f32, bf16)
-DP_DIRECTED_MODES(DP_NARROW, f16, bf16)
+DP_DIRECTED_MODES(DP_NARROW_HALF, f16, bf16)
 
 /* integers of 8 and 16 bits are exact in float; int32 goes through float rounded to odd, which a second rounding cannot spoil */
 #define DP_FROM_SMALL(source)                                                                                          \
@@ -57,18 +89,34 @@ DP_DIRECTED_MODES(DP_NARROW, f16, bf16)
     DP_CAST(source##_f16_rint, vi, source, vf, f16, vf_from_vi(x))                                                     \
     DP_CAST(source##_bf16_rint, vi, source, vf, bf16, vf_from_vi(x))                                                   \
     DP_DIRECTED_MODES(DP_FROM_SMALL_MODE, source)
+typedef int8_t i8;
+typedef uint8_t u8;
+typedef int16_t i16;
+typedef uint16_t u16;
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+#define DP_FROM_SMALL_MODE(source, mode)                                                                               \
+    DP_CAST_VIA(source##_f16_##mode, source##_f32, sizeof(source), f32_f16_##mode, 2)                                  \
+    DP_CAST_VIA(source##_bf16_##mode, source##_f32, sizeof(source), f32_bf16_##mode, 2)
+#else
 #define DP_FROM_SMALL_MODE(source, mode)                                                                               \
     DP_CAST(source##_f16_##mode, vi, source, vi, i16, f16_##mode(vf_from_vi(x)))                                       \
     DP_CAST(source##_bf16_##mode, vi, source, vi, i16, bf16_##mode(vf_from_vi(x)))
+#endif
 DP_FROM_SMALL(i8)
 DP_FROM_SMALL(u8)
 DP_FROM_SMALL(i16)
 DP_FROM_SMALL(u16)
 #define DP_FROM_I32(source, mode)                                                                                      \
     DP_CAST(source##_f32_##mode, vi, source, vf, f32, f32_##mode(x))
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+#define DP_FROM_I32_NARROW(source, mode)                                                                               \
+    DP_CAST_VIA(source##_f16_##mode, source##_f32_odd, 4, f32_f16_##mode, 2)                                           \
+    DP_CAST_VIA(source##_bf16_##mode, source##_f32_odd, 4, f32_bf16_##mode, 2)
+#else
 #define DP_FROM_I32_NARROW(source, mode)                                                                               \
     DP_CAST(source##_f16_##mode, vi, source, vi, i16, f16_##mode(f32_odd(x)))                                          \
     DP_CAST(source##_bf16_##mode, vi, source, vi, i16, bf16_##mode(f32_odd(x)))
+#endif
 DP_ALL_MODES(DP_FROM_I32, i32)
 DP_DIRECTED_MODES(DP_FROM_I32_NARROW, i32)
 DP_CAST(i32_f16_rint, vi, i32, vf, f16, f32_odd(x))
@@ -102,8 +150,17 @@ static void nibbles_unpack(int8_t *out, const uint8_t *in, size_t n) {
     if (n & 1)
         out[n - 1] = (int8_t)(((in[n / 2] & 15) ^ 8) - 8);
 }
+#define DP_NIBBLE(source, mode) DP_CAST(source##_nibble_##mode, vf, source, vi, i8, saturate_float(integral_##mode(x), -8, 7))
+#define DP_NIBBLE_VIA(source, mode) DP_CAST_VIA(source##_nibble_##mode, source##_f32, 2, f32_nibble_##mode, 1)
+DP_ALL_MODES(DP_NIBBLE, f32)
+#if DP_MATH_RUNG == DP_RUNG_GENERIC
+DP_ALL_MODES(DP_NIBBLE_VIA, f16)
+DP_ALL_MODES(DP_NIBBLE_VIA, bf16)
+#else
+DP_ALL_MODES(DP_NIBBLE, f16)
+DP_ALL_MODES(DP_NIBBLE, bf16)
+#endif
 #define DP_TO_I4(source, size_bytes, mode)                                                                             \
-    DP_CAST(source##_nibble_##mode, vf, source, vi, i8, saturate_float(integral_##mode(x), -8, 7))                     \
     static void source##_i4_##mode(void *dst, const void *a, size_t n) {                                               \
         int8_t part[I4_CHUNK];                                                                                         \
         for (size_t first = 0; first < n; first += I4_CHUNK) {                                                         \

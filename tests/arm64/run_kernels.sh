@@ -1,15 +1,9 @@
 #!/bin/sh
-# run_kernels.sh ASCC EMULATOR SOURCE BUILD KERNEL...: cross-builds the library, then builds and runs kernel programs of
-# tests/kernels for arm64 in an emulator.
+# run_kernels.sh ASCC EMULATOR SOURCE BUILD KERNEL...: builds kernel programs of tests/kernels for arm64 with the library that build.sh
+# made, and runs them in an emulator.
 set -eu
 ascc=$1 emulator=$2 source=$3 build=$4
 shift 4
-if [ ! -f "$build/library/build.ninja" ]; then
-    cmake -G Ninja -S "$source" -B "$build/library" -DCMAKE_TOOLCHAIN_FILE="$source/tests/arm64/toolchain.cmake" \
-        -DDOPPEL_TESTS=OFF -DDOPPEL_BENCH=OFF -DDOPPEL_EXAMPLES=OFF -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O1 >"$build/configure.log" 2>&1 ||
-        { cat "$build/configure.log"; exit 1; }
-fi
-ninja -C "$build/library" --quiet ascendcl
 lib=$build/library/sdk/lib64
 failed=0
 for kernel in "$@"; do
