@@ -29,6 +29,12 @@ typedef struct wide {
         }                                                                                                              \
         for (size_t c = 0; c < columns; c++)                                                                           \
             memcpy(block[c], s + (int64_t)c * from_stride, rows * sizeof(T));                                          \
+        if (columns == 3) { /* pixels */                                                                               \
+            for (size_t r = 0; r < rows; r++)                                                                          \
+                for (size_t c = 0; c < 3; c++)                                                                         \
+                    d[(int64_t)r * to_stride + (int64_t)c] = block[c][r];                                              \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (size_t r = 0; r < rows; r++)                                                                              \
             for (size_t c = 0; c < columns; c++)                                                                       \
                 d[(int64_t)r * to_stride + (int64_t)c] = block[c][r];                                                  \
@@ -61,7 +67,7 @@ static void transpose(void *to, int64_t to_stride, const void *from, int64_t fro
 
 int dp_loop_across(const dp_loop *loop) {
     int last = loop->rank - 1;
-    if (loop->strides[0][last] != 1 || loop->strides[1][last] <= 1 || loop->dims[last] < 4)
+    if (loop->strides[0][last] != 1 || loop->strides[1][last] <= 1 || loop->dims[last] < 2)
         return -1;
     for (int d = 0; d < last; d++)
         if (loop->strides[1][d] == 1 && loop->dims[d] >= 4)

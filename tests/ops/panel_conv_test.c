@@ -85,7 +85,7 @@ static bool is_untouched(const view *v) {
 }
 
 static const char *const activations[] = {"none",    "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish",
-                                          "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh"};
+                                          "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh",    "hard_swish_affine"};
 static double activated(int a, double x, double alpha, double beta) {
     switch (a) {
     case 1:
@@ -108,6 +108,8 @@ static double activated(int a, double x, double alpha, double beta) {
         return x / 2 * (1 + erf(x * sqrt(0.5)));
     case 10:
         return x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
+    case 11:
+        return alpha * x * fmin(fmax(x / 6 + 0.5, 0), 1) + beta;
     default:
         return x;
     }
@@ -221,7 +223,7 @@ static void check(const problem *p, const view *x, const float *w, const float *
 }
 
 static void any_finish(problem *p) {
-    p->activation = chance(40) ? (int)between(0, 2) : (int)between(0, 10);
+    p->activation = chance(40) ? (int)between(0, 2) : (int)between(0, 11);
     p->alpha = p->activation == 2 ? -0.5f : 0.2f;
     p->beta = p->activation == 2 ? 0.75f : 0.5f;
     p->has_bias = chance(70);

@@ -53,9 +53,29 @@ static dp_status set(dp_node *source, const char *name, double alpha, double bet
     return status == DP_OK ? dp_node_set_real(source, "beta", beta) : status;
 }
 
+/* A factor or summand behind a hard swish (LCNet has them). */
+static dp_status scale(dp_node *node, dp_node *source, bool *out_done) {
+    dp_value *x;
+    double number, alpha = dp_node_real(source, "alpha", 0), beta = dp_node_real(source, "beta", 0);
+    if (strcmp(dp_node_text(source, "activation", "none"), "hard_swish") == 0)
+        alpha = 1, beta = 0;
+    else if (strcmp(dp_node_text(source, "activation", "none"), "hard_swish_affine") != 0)
+        return DP_OK;
+    if (dp_node_multiplies(node, &x, &number))
+        alpha *= number, beta *= number;
+    else if (dp_node_adds(node, &x, &number))
+        beta += number;
+    else
+        return DP_OK;
+    *out_done = true;
+    return set(source, "hard_swish_affine", alpha, beta);
+}
+
 static dp_status activate(dp_node *node, dp_node *source, bool *out_done) {
     double low, high;
     *out_done = false;
+    if (is_active(source))
+        return scale(node, source, out_done);
     if (dp_node_is(node, "ClipByValue") && dp_value_number(node->inputs[1], &low) &&
         dp_value_number(node->inputs[2], &high)) {
         *out_done = true;
@@ -138,31 +158,64 @@ static dp_status sum(dp_node *node, int *changes) {
     return status;
 }
 
+/* Nodes that only move elements, so that a function of each may be computed before them. */
+static bool moves(const dp_node *node) {
+    static const char *const types[] = {"Reshape", "TransposeD", "Squeeze", "Unsqueeze", "Flatten", "ExpandDims"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (dp_node_is(node, types[i]))
+            return true;
+    return false;
+}
+
+/* The node with panels whose elements are those of x, and which nobody else reads on the way. */
+static dp_node *source_behind_moves(const dp_node *node, const dp_value *x) {
+    while (x && x->mark == 1 && moves(x->producer) && x->producer->graph == node->graph)
+        x = x->producer->inputs[0];
+    return source_of(node, x);
+}
+
+/* Function of each element: the one operand that is no number. */
+static dp_value *operand_of(const dp_node *node) {
+    dp_value *x;
+    double number;
+    if (dp_node_multiplies(node, &x, &number) || dp_node_adds(node, &x, &number))
+        return x;
+    return node->n_inputs > 0 ? node->inputs[0] : NULL;
+}
+
+static dp_status activation_of(dp_node *node, int *changes) {
+    bool done = false;
+    dp_value *x = operand_of(node), *result = node->outputs[0];
+    dp_node *source = x ? source_behind_moves(node, x) : NULL;
+    if (!source || dp_node_integer(source, "residual_last", 0) || !dp_value_same_shape(x, result))
+        return DP_OK;
+    dp_status status = activate(node, source, &done);
+    if (status != DP_OK || !done)
+        return status;
+    ++*changes;
+    if (source == x->producer) {
+        take_over(source, node);
+        return DP_OK;
+    }
+    dp_node *last = x->producer;
+    dp_node_remove(node);
+    x->producer = NULL;
+    dp_node_output(last, 0, result);
+    return DP_OK;
+}
+
 dp_status dp_pass_epilogue(dp_graph *graph, int *out_changes) {
     dp_graph_count_uses(graph);
     for (dp_node *node = graph->first, *next; node; node = next) {
-        bool done;
         next = node->next;
-        if (node->n_outputs != 1 || !node->outputs[0] || node->outputs[0]->tensor.element != DP_F32 ||
-            node->n_inputs < 1)
+        if (node->n_outputs != 1 || !node->outputs[0] || node->outputs[0]->tensor.element != DP_F32)
             continue;
-        dp_status status = DP_OK;
-        if (dp_node_is(node, "Add")) {
-            if ((status = sum(node, out_changes)) != DP_OK)
-                return status;
-            continue;
-        }
-        dp_node *source = source_of(node, node->inputs[0]);
-        if (!source || is_active(source) || dp_node_integer(source, "residual_last", 0) ||
-            !dp_value_same_shape(source->outputs[0], node->outputs[0]))
-            continue;
-        status = activate(node, source, &done);
+        int before = *out_changes;
+        dp_status status = dp_node_is(node, "Add") ? sum(node, out_changes) : DP_OK;
+        if (status == DP_OK && *out_changes == before)
+            status = activation_of(node, out_changes);
         if (status != DP_OK)
             return status;
-        if (done) {
-            take_over(source, node);
-            ++*out_changes;
-        }
     }
     return DP_OK;
 }

@@ -138,6 +138,15 @@ static dp_status convolution(layout *l, dp_node *node, int *changes) {
     dp_node *made = NULL;
     if (!dp_panel_fits(node))
         return DP_OK;
+    if (dp_panel_tiles(node)) {
+        dp_value *x = want_last(l, node->inputs[0], node), *twin = new_twin(l, node->outputs[0]);
+        if (!x || !twin)
+            return DP_ERR_OUT_OF_MEMORY;
+        dp_status made_tiles = dp_panel_make_tiles(node, x, twin);
+        dp_node_remove(node);
+        ++*changes;
+        return made_tiles;
+    }
     dp_status status = dp_panel_make(node, &made);
     if (status != DP_OK)
         return status;

@@ -1,6 +1,6 @@
 /*
- * Nodes that change nothing are stepped over (times 1, plus 0); factors and summands that are numbers, one behind the
- * other, become one; shapes around a line-by-line function go.
+ * Nodes that change nothing are stepped over (times 1, plus 0);
+ * x + x * s is x * (s + 1) where s is small; shapes around a line-by-line function go.
  */
 #include <string.h>
 
@@ -31,6 +31,27 @@ static dp_value *softmax_inside(const dp_node *node) {
                : NULL;
 }
 
+/* x + x * s with an s of fewer elements is x * (s + 1). */
+static dp_status gate(dp_node *node, bool *out_done) {
+    dp_match m;
+    if (!dp_node_is(node, "Add") || !dp_match_node("(Add x (Mul x s))", node, &m))
+        return DP_OK;
+    dp_value *x = dp_match_value(&m, 'x'), *s = dp_match_value(&m, 's'), *more;
+    if (s->is_constant || dp_tensor_count(&s->tensor) >= dp_tensor_count(&x->tensor) ||
+        !dp_value_same_shape(x, node->outputs[0]))
+        return DP_OK;
+    dp_node *add = dp_node_new(node->graph, node, "Adds", s->name, 1, 1);
+    if (!add || !(more = dp_value_new(node->graph->model, NULL)))
+        return DP_ERR_OUT_OF_MEMORY;
+    add->inputs[0] = s;
+    dp_value_shape(more, DP_F32, s->tensor.dims, s->tensor.rank);
+    dp_node_output(add, 0, more);
+    *out_done = true;
+    dp_status status = dp_node_set_real(add, "value", 1);
+    dp_node *made = dp_node_replace(node, "Mul", (dp_value *[]){x, more}, 2);
+    return made ? status : DP_ERR_OUT_OF_MEMORY;
+}
+
 dp_status dp_pass_neutral(dp_graph *graph, int *out_changes) {
     for (dp_node *node = graph->first, *next; node; node = next) {
         dp_value *x;
@@ -44,6 +65,12 @@ dp_status dp_pass_neutral(dp_graph *graph, int *out_changes) {
             if (!made || dp_node_set_integers(made, "axes", &(int64_t){-1}, 1) != DP_OK)
                 return DP_ERR_OUT_OF_MEMORY;
             ++*out_changes;
+        } else {
+            bool done = false;
+            dp_status status = gate(node, &done);
+            if (status != DP_OK)
+                return status;
+            *out_changes += done;
         }
     }
     return DP_OK;

@@ -93,6 +93,82 @@ dp_status dp_panel_make(dp_node *node, dp_node **out_made) {
     return status == DP_OK ? set_geometry(made, node, &f) : status;
 }
 
+/* Transposed convolutions whose windows do not overlap. */
+
+bool dp_panel_tiles(const dp_node *node) {
+    const dp_arg *pads = dp_node_attribute(node, "pads"), *more = dp_node_attribute(node, "output_padding");
+    if (!dp_node_is(node, "Conv2DTransposeD") || !dp_panel_fits(node))
+        return false;
+    dp_conv_filter f = filter_of(node);
+    for (int i = 0; i < 4; i++)
+        if (pads->as.integers[i] || (is_list(more, 4) && more->as.integers[i]))
+            return false;
+    return f.groups == 1 && f.kernel[0] == f.stride[0] && f.kernel[1] == f.stride[1] && f.dilation[0] == 1 &&
+           f.dilation[1] == 1;
+}
+
+/* Weights [in, (kernel y, kernel x, out)] in panels, and the bias once per tap. */
+static dp_status tile_weights(dp_node *node, const dp_conv_filter *f, dp_node *product) {
+    int64_t taps = f->kernel[0] * f->kernel[1], out = f->out_channels, columns = taps * out;
+    int64_t floats = (int64_t)dp_rows_panel_floats((size_t)f->in_channels, (size_t)columns);
+    const dp_value *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
+    dp_model *model = node->graph->model;
+    float *turned = dp_model_alloc(model, (size_t)(f->in_channels * columns) * sizeof *turned);
+    const float *from = node->inputs[1]->tensor.base;
+    product->inputs[1] = dp_value_constant(model, NULL, DP_F32, &floats, 1, NULL);
+    if (!turned || !product->inputs[1] ||
+        (bias && !(product->inputs[2] = dp_value_constant(model, NULL, DP_F32, &columns, 1, NULL))))
+        return DP_ERR_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < f->in_channels; i++)
+        for (int64_t c = 0; c < out; c++)
+            for (int64_t t = 0; t < taps; t++)
+                turned[i * columns + t * out + c] = from[(i * out + c) * taps + t];
+    dp_rows_pack(turned, (size_t)f->in_channels, (size_t)columns, columns, 1, product->inputs[1]->tensor.base);
+    for (int64_t i = 0; i < columns && bias; i++)
+        ((float *)product->inputs[2]->tensor.base)[i] = ((const float *)bias->tensor.base)[i % out];
+    return dp_node_set_integer(product, "columns", columns);
+}
+
+/* A node with one input more (NULL: none) whose result is `to`, or a new value of these dims. */
+static dp_node *step(dp_node *before, const char *type, dp_value *x, dp_value *second, dp_value *to,
+                     const int64_t *dims) {
+    dp_node *made = dp_node_new(before->graph, before, type, before->name, second ? 2 : 1, 1);
+    if (!made || (!to && !(to = dp_value_new(before->graph->model, NULL))))
+        return NULL;
+    made->inputs[0] = x;
+    if (second)
+        made->inputs[1] = second;
+    dp_value_shape(to, DP_F32, dims, 4);
+    dp_node_output(made, 0, to);
+    return made;
+}
+
+dp_status dp_panel_make_tiles(dp_node *node, dp_value *from, dp_value *to) {
+    dp_conv_filter f = filter_of(node);
+    const int64_t *x = from->tensor.dims, ky = f.kernel[0], line = f.kernel[1] * f.out_channels;
+    const int64_t tiles[] = {x[0], x[1], x[2], ky * line}, apart[] = {x[0] * x[1], x[2], ky, line},
+                  lines[] = {x[0] * x[1], ky, x[2], line};
+    int64_t image[4];
+    memcpy(image, to->tensor.dims, sizeof image);
+    dp_model *model = node->graph->model;
+    dp_node *product = dp_node_new(node->graph, node, "PanelMatMul", node->name, 4, 1);
+    dp_value *y = dp_value_new(model, NULL), *as = dp_value_integers(model, apart, 4),
+             *whole = dp_value_integers(model, image, 4);
+    if (!product || !y || !as || !whole)
+        return DP_ERR_OUT_OF_MEMORY;
+    product->inputs[0] = from;
+    dp_value_shape(y, DP_F32, tiles, 4);
+    dp_node_output(product, 0, y);
+    dp_status status = tile_weights(node, &f, product);
+    if (status != DP_OK)
+        return status;
+    dp_node *last = step(node, "Reshape", y, as, NULL, apart);
+    dp_node *turned = last ? step(node, "TransposeD", last->outputs[0], NULL, NULL, lines) : NULL;
+    if (!turned || !step(node, "Reshape", turned->outputs[0], whole, to, image))
+        return DP_ERR_OUT_OF_MEMORY;
+    return dp_node_set_integers(turned, "perm", (const int64_t[]){0, 2, 1, 3}, 4);
+}
+
 /* Products. */
 
 static bool is_product(const dp_node *node, bool *out_transposed) {

@@ -8,6 +8,8 @@ const dp_pass dp_passes[] = {
     {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
     {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
     {"precision", "floats become half or bfloat16 where it was asked for", dp_pass_precision},
+    {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
+    {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
     {"layout", "convolutions go over to images with channels last, and what lies between follows", dp_pass_layout},
     {"products", "products with constant weights go over to panels", dp_pass_products},
     {"epilogue", "bias, residual and activation go into the convolution or product before them", dp_pass_epilogue},

@@ -1,6 +1,6 @@
 /*
- * Factors and summands per channel behind a convolution go into its weights and its bias: batch norms of a model that only
- * infers vanish.
+ * Factors and summands per channel behind a convolution go into its weights and its bias: batch norms of a model that
+ * only infers vanish.
  */
 #include <string.h>
 
@@ -30,9 +30,9 @@ static float number_of(const dp_value *value, int64_t channel) {
     return ((const float *)value->tensor.base)[dp_tensor_count(&value->tensor) == 1 ? 0 : channel];
 }
 
-/* Weights of one output channel lie together in a convolution's filter, not in that of a transposed one. */
+/* Output channels of a transposed convolution with groups do not lie in one dim of its filter. */
 static bool takes_factors(const dp_node *node) {
-    return is_type(node, "Conv2D");
+    return is_type(node, "Conv2D") || dp_node_integer(node, "groups", 1) == 1;
 }
 
 /* The convolution that only `node` reads, with constant weights; *out_other is the node's constant operand. */
@@ -45,7 +45,8 @@ static dp_node *convolution_before(const dp_node *node, const dp_value **out_oth
         const dp_value *bias = conv->n_inputs > 2 ? conv->inputs[2] : NULL;
         if (conv->n_inputs < 3 || !is_weight(conv->inputs[1]) || (bias && !is_weight(bias)))
             continue;
-        if (memcmp(x->tensor.dims, node->outputs[0]->tensor.dims, sizeof x->tensor.dims[0] * (size_t)x->tensor.rank) != 0)
+        if (memcmp(x->tensor.dims, node->outputs[0]->tensor.dims, sizeof x->tensor.dims[0] * (size_t)x->tensor.rank) !=
+            0)
             continue;
         *out_other = node->inputs[1 - i];
         return conv;
@@ -65,14 +66,14 @@ static dp_status multiply(dp_node *conv, const dp_value *factors, int64_t channe
     dp_value *bias = conv->inputs[2] ? own_bias(conv, channels) : NULL;
     if (!filter || (conv->inputs[2] && !bias))
         return DP_ERR_OUT_OF_MEMORY;
-    int64_t each = dp_tensor_count(t) / channels;
+    /* [out, ...] of a convolution, [in, out, ...] of a transposed one */
+    int64_t outer = is_type(conv, "Conv2D") ? 1 : t->dims[0], each = dp_tensor_count(t) / channels / outer;
     float *weights = filter->tensor.base;
-    for (int64_t c = 0; c < channels; c++) {
-        for (int64_t i = 0; i < each; i++)
-            weights[c * each + i] *= number_of(factors, c);
-        if (bias)
-            ((float *)bias->tensor.base)[c] *= number_of(factors, c);
-    }
+    for (int64_t i = 0; i < outer * channels; i++)
+        for (int64_t k = 0; k < each; k++)
+            weights[i * each + k] *= number_of(factors, i % channels);
+    for (int64_t c = 0; c < channels && bias; c++)
+        ((float *)bias->tensor.base)[c] *= number_of(factors, c);
     conv->inputs[1] = filter;
     conv->inputs[2] = bias;
     return DP_OK;

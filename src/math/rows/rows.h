@@ -37,6 +37,7 @@ typedef enum dp_rows_activation {
     DP_ROWS_TANH,
     DP_ROWS_GELU_ERF,
     DP_ROWS_GELU_TANH,
+    DP_ROWS_HARD_SWISH_AFFINE, /* alpha * hard_swish(x) + beta */
     DP_ROWS_ACTIVATION_COUNT
 } dp_rows_activation;
 
