@@ -147,7 +147,7 @@ TEST(faults_of_a_call) {
     fails(bad, "Adds", "f32[2]=1 2", "value:s=1", "f32[2]=0 0", "value is a string", "a float");
     fails(bad, "Adds", "f32[2]=1 2", "valu:f=1", "f32[2]=0 0", "valu is none of Adds", "value");
     fails(refused, "Exp", "f32[1]=1", "base:f=2", "f32[1]=1", "base", "-1");
-    fails(refused, "PadV3", "f32[1]=1;#i32[2]=1 1", "mode:s=reflect", "f32[3]=0 0 0", "mode", "constant");
+    fails(refused, "PadV3", "f32[1]=1;#i32[2]=1 1", "paddings_contiguous:b=0", "f32[3]=0 0 0", "paddings_contiguous", "other than 1");
     fails(bad, "TransposeD", "f32[2,1]=1 2", "perm:I=0 0", "f32[2,1]=0 0", "perm", "twice");
     fails(bad, "TransposeD", "f32[2,1]=1 2", "perm:f=0", "f32[2,1]=0 0", "perm is a float", "list of integers");
     fails(bad, "Transpose", "f32[2,1]=1 2;f32[2]=1 0", "", "f32[1,2]=0 0", "perm", "i64");

@@ -1,8 +1,8 @@
 /*
  * cases.c - the ONNX project's own test cases: a folder each, with model.onnx and test_data_set_0/{input,output}_N.pb.
  *   test_graph_cases FOLDER EXPECTED.tsv [NAME]
- * FOLDER holds the cases' folders. EXPECTED lists those that need not pass, each with the reason; one that passes all the
- * same is an error, too, so that the list stays true.
+ * FOLDER holds the cases' folders. EXPECTED lists those that need not pass, each with the reason; one that passes all
+ * the same is an error, too, so that the list stays true.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -100,7 +100,8 @@ static bool is_close(const dp_tensor *got, const dp_tensor *want, char *why, siz
     bool coarse = want->element == DP_F16 || want->element == DP_BF16;
     for (int64_t i = 0; i < dp_tensor_count(want); i++) {
         double a = element(got, i), b = element(want, i);
-        if ((isnan(a) && isnan(b)) || a == b || fabs(a - b) <= (coarse ? 1e-3 : 1e-6) + (coarse ? 4e-3 : 1e-3) * fabs(b))
+        if ((isnan(a) && isnan(b)) || a == b ||
+            fabs(a - b) <= (coarse ? 1e-3 : 1e-6) + (coarse ? 4e-3 : 1e-3) * fabs(b))
             continue;
         snprintf(why, why_bytes, "element %lld is %.9g, expected %.9g", (long long)i, a, b);
         return false;
@@ -135,8 +136,8 @@ static bool run_model(dp_model *model, dp_value **in, dp_value **want, int n_wan
     return fine;
 }
 
-/* Short lists behind the first input, integers and single numbers anywhere are shapes, axes, pads, scales: they must be known
- * when a model is compiled. */
+/* Short lists behind the first input, integers and single numbers anywhere are shapes, axes, pads, scales: they must be
+ * known when a model is compiled. */
 static bool gives_shape(const dp_tensor *t, int place) {
     bool is_short = t->rank == 1 && t->dims[0] <= 8;
     return t->rank == 0 || (is_short && (place > 0 || t->element == DP_I64 || t->element == DP_I32));

@@ -70,6 +70,39 @@ int dp_low_numbers(dp_lowering *l, int i, int64_t *out_numbers, int room) {
     return (int)count;
 }
 
+bool dp_low_number(dp_lowering *l, int i, double *out) {
+    const dp_value *value = dp_low_in(l, i);
+    if (!dp_low_want(l, i))
+        return false;
+    if (dp_tensor_count(&value->tensor) != 1) {
+        dp_low_fail(l, DP_ERR_ARGUMENT, "input %d has %lld elements, but must be one number", i,
+                    (long long)dp_tensor_count(&value->tensor));
+        return false;
+    }
+    const void *at = value->tensor.base;
+    switch (value->tensor.element) {
+    case DP_F32:
+        *out = (double)*(const float *)at;
+        return true;
+    case DP_F64:
+        *out = *(const double *)at;
+        return true;
+    case DP_I64:
+        *out = (double)*(const int64_t *)at;
+        return true;
+    case DP_I32:
+        *out = (double)*(const int32_t *)at;
+        return true;
+    case DP_I16:
+        *out = (double)*(const int16_t *)at;
+        return true;
+    default:
+        dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d has elements of type %s", i,
+                    dp_element_name(value->tensor.element));
+        return false;
+    }
+}
+
 int dp_low_axes(dp_lowering *l, const char *name, int i, int64_t *out_numbers, int room) {
     const dp_arg *arg = dp_node_attribute(l->node, name);
     if (!arg)

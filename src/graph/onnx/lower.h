@@ -35,7 +35,8 @@ typedef struct dp_lowering {
     bool runs_apart, finds_dims;
 } dp_lowering;
 
-/* One row of rows.def: ONNX type, first version of the operator set with this meaning, how. The last row that fits counts. */
+/* One row of rows.def: ONNX type, first version of the operator set with this meaning, how. The last row that fits
+ * counts. */
 typedef struct dp_onnx_row {
     const char *type;
     int since;
@@ -63,6 +64,8 @@ dp_status dp_low_need(dp_lowering *l, int least);
 bool dp_low_want(dp_lowering *l, int i);
 /* The integers of constant input i, at most `room`, and how many; -1 when it is absent, no constant or too long (l->status). */
 int dp_low_numbers(dp_lowering *l, int i, int64_t *out_numbers, int room);
+/* The value of constant input i, of one element; false when it is no such (l->status). */
+bool dp_low_number(dp_lowering *l, int i, double *out);
 /* The integers of attribute `name`, of input i if that is there instead, or none: 0. */
 int dp_low_axes(dp_lowering *l, const char *name, int i, int64_t *out_numbers, int room);
 
@@ -72,13 +75,14 @@ void dp_low_integer(dp_lowering *l, dp_node *node, const char *name, int64_t val
 void dp_low_real(dp_lowering *l, dp_node *node, const char *name, double value);
 void dp_low_text(dp_lowering *l, dp_node *node, const char *name, const char *value);
 void dp_low_integers(dp_lowering *l, dp_node *node, const char *name, const int64_t *values, int count);
-/* Output i of the node becomes output k of the ONNX node, with this element type (DP_EL_NONE: that of the first input). */
+/* Output i of the node becomes output k of the ONNX node, with this element type (DP_EL_NONE: that of the first input).
+ */
 void dp_low_give(dp_lowering *l, dp_node *node, int i, int k, int element);
 /* Output i is a new value of this element type. False when memory is exhausted. */
 bool dp_low_output(dp_lowering *l, dp_node *node, int i, int element);
 /*
- * Outputs that were not given become new values of the type of the first input. Shapes are worked out, and the node is computed if it depends on constants
- * only. Output 0 of the node; NULL after a failure.
+ * Outputs that were not given become new values of the type of the first input. Shapes are worked out, and the node is
+ * computed if it depends on constants only. Output 0 of the node; NULL after a failure.
  */
 dp_value *dp_low_end(dp_lowering *l, dp_node *node);
 /* dp_low_give(l, node, 0, 0, element), dp_low_end and the status. */

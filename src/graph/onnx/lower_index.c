@@ -87,8 +87,9 @@ dp_status dp_low_roi_align(dp_lowering *l) {
         dp_low_integer(l, node, numbers[i], dp_node_integer(l->node, numbers[i], i < 2));
     dp_low_text(l, node, "mode", dp_node_text(l->node, "mode", "avg"));
     dp_low_real(l, node, "spatial_scale", dp_node_real(l->node, "spatial_scale", 1));
-    dp_low_text(l, node, "transformation", dp_node_text(l->node, "coordinate_transformation_mode",
-                                                        l->opset < 16 ? "output_half_pixel" : "half_pixel"));
+    dp_low_text(
+        l, node, "transformation",
+        dp_node_text(l->node, "coordinate_transformation_mode", l->opset < 16 ? "output_half_pixel" : "half_pixel"));
     return dp_low_last(l, node, DP_EL_NONE);
 }
 
@@ -115,9 +116,11 @@ dp_status dp_low_scatter_elements(dp_lowering *l) {
 }
 
 dp_status dp_low_scatter_nd(dp_lowering *l) {
-    static const char *const names[] = {"none", "add", "mul", "max", "min"},
-                             *const types[] = {"TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMul",
-                                               "TensorScatterMax", "TensorScatterMin"};
+    static const char *const names[] = {"none", "add", "mul", "max", "min"}, *const types[] = {"TensorScatterUpdate",
+                                                                                               "TensorScatterAdd",
+                                                                                               "TensorScatterMul",
+                                                                                               "TensorScatterMax",
+                                                                                               "TensorScatterMin"};
     const char *reduction = dp_node_text(l->node, "reduction", "none");
     if (dp_low_need(l, 3) != DP_OK)
         return l->status;
@@ -162,21 +165,24 @@ dp_status dp_low_unpool(dp_lowering *l) {
     int n_shape = dp_low_in(l, 2) ? dp_low_numbers(l, 2, shape, DP_TENSOR_DIMS) : 0;
     if (l->status != DP_OK)
         return l->status;
-    if (n < 1 || n_kernel != n || (n_stride && n_stride != n) || (n_pads && n_pads != 2 * n) || (n_shape && n_shape != rank))
-        return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape, strides, pads or output_shape do not fit %d dimensions", rank);
+    if (n < 1 || n_kernel != n || (n_stride && n_stride != n) || (n_pads && n_pads != 2 * n) ||
+        (n_shape && n_shape != rank))
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape, strides, pads or output_shape do not fit %d dimensions",
+                           rank);
     int64_t total = x->tensor.dims[0] * x->tensor.dims[1], pairs[2 * DP_TENSOR_DIMS] = {0};
     memcpy(dims, x->tensor.dims, sizeof dims);
     for (int d = 0; d < n; d++) {
         int64_t step = n_stride ? stride[d] : 1, pad = n_pads ? pads[d] + pads[n + d] : 0, size;
         bool fits = !__builtin_mul_overflow(x->tensor.dims[2 + d] - 1, step, &size) &&
-                    !__builtin_add_overflow(size, kernel[d], &size) && !__builtin_sub_overflow(size, pad, &size) && size > 0;
+                    !__builtin_add_overflow(size, kernel[d], &size) && !__builtin_sub_overflow(size, pad, &size) &&
+                    size > 0;
         if (!fits || __builtin_mul_overflow(total, size, &total) || (n_shape && shape[2 + d] < size))
             return dp_low_fail(l, DP_ERR_ARGUMENT, "the output has no size in dimension %d", 2 + d);
         dims[2 + d] = size;
         pairs[2 * (2 + d) + 1] = n_shape ? shape[2 + d] - size : 0;
     }
-    dp_value *zeros = dp_low_end(
-        l, dp_low_begin(l, "BroadcastTo", 1, 2, dp_low_scalar(l, x, 0), dp_low_list(l, &total, 1)));
+    dp_value *zeros =
+        dp_low_end(l, dp_low_begin(l, "BroadcastTo", 1, 2, dp_low_scalar(l, x, 0), dp_low_list(l, &total, 1)));
     dp_value *updates = dp_low_end(l, dp_low_begin(l, "Reshape", 1, 2, x, dp_low_list(l, &flat, 1)));
     dp_value *places = dp_low_end(l, dp_low_begin(l, "Reshape", 1, 2, dp_low_in(l, 1), dp_low_list(l, &flat, 1)));
     dp_value *y = dp_low_end(l, dp_low_begin(l, "ScatterElements", 1, 3, zeros, places, updates));

@@ -5,40 +5,6 @@
 #include "graph/onnx/element.h"
 #include "graph/onnx/lower.h"
 
-/* The value of a constant of one element. */
-static bool read_number(dp_lowering *l, int i, double *out) {
-    const dp_value *value = dp_low_in(l, i);
-    if (!dp_low_want(l, i))
-        return false;
-    if (dp_tensor_count(&value->tensor) != 1) {
-        dp_low_fail(l, DP_ERR_ARGUMENT, "input %d has %lld elements, but must be one number", i,
-                    (long long)dp_tensor_count(&value->tensor));
-        return false;
-    }
-    const void *at = value->tensor.base;
-    switch (value->tensor.element) {
-    case DP_F32:
-        *out = (double)*(const float *)at;
-        return true;
-    case DP_F64:
-        *out = *(const double *)at;
-        return true;
-    case DP_I64:
-        *out = (double)*(const int64_t *)at;
-        return true;
-    case DP_I32:
-        *out = (double)*(const int32_t *)at;
-        return true;
-    case DP_I16:
-        *out = (double)*(const int16_t *)at;
-        return true;
-    default:
-        dp_low_fail(l, DP_ERR_UNSUPPORTED, "input %d has elements of type %s", i,
-                    dp_element_name(value->tensor.element));
-        return false;
-    }
-}
-
 static dp_value *cast(dp_lowering *l, dp_value *x, int element) {
     dp_node *node = dp_low_begin(l, "Cast", 1, 1, x);
     dp_low_integer(l, node, "dst_type", element);
@@ -62,8 +28,8 @@ static dp_value *count_up(dp_lowering *l, int64_t n, int element) {
 /* start + i * delta, computed in double. */
 dp_status dp_low_range(dp_lowering *l) {
     double start, limit, delta;
-    if (dp_low_need(l, 3) != DP_OK || !read_number(l, 0, &start) || !read_number(l, 1, &limit) ||
-        !read_number(l, 2, &delta))
+    if (dp_low_need(l, 3) != DP_OK || !dp_low_number(l, 0, &start) || !dp_low_number(l, 1, &limit) ||
+        !dp_low_number(l, 2, &delta))
         return l->status;
     double exact = delta != 0 ? ceil((limit - start) / delta) : -1;
     if (delta == 0 || !(exact < 0x1p31))
@@ -90,7 +56,7 @@ dp_status dp_low_cast_like(dp_lowering *l) {
 
 dp_status dp_low_trilu(dp_lowering *l) {
     double k = 0;
-    if (dp_low_need(l, 1) != DP_OK || (dp_low_in(l, 1) && !read_number(l, 1, &k)))
+    if (dp_low_need(l, 1) != DP_OK || (dp_low_in(l, 1) && !dp_low_number(l, 1, &k)))
         return l->status;
     dp_node *node = dp_low_begin(l, dp_node_integer(l->node, "upper", 1) ? "Triu" : "Tril", 1, 1, dp_low_in(l, 0));
     dp_low_integer(l, node, "diagonal", (int64_t)k);
@@ -145,7 +111,7 @@ static dp_value *is_class(dp_lowering *l, dp_value *index, int64_t classes, int 
 dp_status dp_low_one_hot(dp_lowering *l) {
     double depth;
     int64_t at[] = {0, 1};
-    if (dp_low_need(l, 3) != DP_OK || !read_number(l, 1, &depth))
+    if (dp_low_need(l, 3) != DP_OK || !dp_low_number(l, 1, &depth))
         return l->status;
     dp_value *index = dp_low_in(l, 0), *values = dp_low_in(l, 2), *ends[2];
     int rank = index->tensor.rank + 1;
@@ -156,8 +122,8 @@ dp_status dp_low_one_hot(dp_lowering *l) {
     if (!dp_element_is_int(index->tensor.element))
         index = cast(l, index, DP_I64);
     for (int i = 0; i < 2; i++) {
-        dp_node *node = dp_low_begin(l, "GatherV2D", 1, 2, values,
-                                     dp_value_constant(l->model, NULL, DP_I64, NULL, 0, &at[i]));
+        dp_node *node =
+            dp_low_begin(l, "GatherV2D", 1, 2, values, dp_value_constant(l->model, NULL, DP_I64, NULL, 0, &at[i]));
         dp_low_integer(l, node, "axis", 0);
         ends[i] = dp_low_end(l, node);
     }
@@ -199,7 +165,8 @@ dp_status dp_low_cumsum(dp_lowering *l) {
     int64_t axis;
     if (dp_low_need(l, 2) != DP_OK || dp_low_numbers(l, 1, &axis, 1) != 1)
         return l->status;
-    bool reverse = dp_node_integer(l->node, "reverse", 0) != 0, exclusive = dp_node_integer(l->node, "exclusive", 0) != 0;
+    bool reverse = dp_node_integer(l->node, "reverse", 0) != 0,
+         exclusive = dp_node_integer(l->node, "exclusive", 0) != 0;
     dp_value *x = reverse ? flip(l, dp_low_in(l, 0), axis) : dp_low_in(l, 0);
     dp_node *node = dp_low_begin(l, "CumsumD", 1, 1, x);
     dp_low_integer(l, node, "axis", axis);
@@ -239,7 +206,8 @@ static dp_value *likelihood(dp_lowering *l, dp_value *x, dp_value *target, dp_va
     dp_value *zero = dp_low_scalar(l, x, 0); /* where the share is 0 the input may be infinite */
     dp_node *pick = dp_low_begin(l, "SelectV2", 1, 3, which, x, zero);
     dp_value *picked = pick && dp_low_output(l, pick, 0, element) ? dp_low_end(l, pick) : NULL;
-    dp_value *loss = dp_low_end(l, dp_low_begin(l, "Neg", 1, 1, dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, picked, share))));
+    dp_value *loss =
+        dp_low_end(l, dp_low_begin(l, "Neg", 1, 1, dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, picked, share))));
     bool each = strcmp(reduction, "none") == 0, mean = strcmp(reduction, "mean") == 0;
     for (int d = 0; d < rank; d++)
         all[d] = d;

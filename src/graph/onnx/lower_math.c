@@ -8,16 +8,52 @@ static int element_of(const dp_lowering *l, int i) {
     return dp_low_in(l, i)->tensor.element;
 }
 
+static dp_value *cast(dp_lowering *l, dp_value *x, int element) {
+    if (!x || x->tensor.element == element)
+        return x;
+    dp_node *node = dp_low_begin(l, "Cast", 1, 1, x);
+    dp_low_integer(l, node, "dst_type", element);
+    return node && dp_low_output(l, node, 0, element) ? dp_low_end(l, node) : NULL;
+}
+
+/* uint64 as int64 of the same order, and back: the top bit is turned. */
+static dp_value *ordered(dp_lowering *l, dp_value *x) {
+    int64_t top = INT64_MIN;
+    dp_value *bit = dp_value_constant(l->model, NULL, DP_I64, NULL, 0, &top);
+    x = cast(l, x, DP_I64);
+    return bit ? dp_low_end(l, dp_low_begin(l, "BitwiseXor", 1, 2, x, bit)) : NULL;
+}
+
 /* op(op(a, b), c)...: Max, Min and Sum of one or more. */
 dp_status dp_low_fold_left(dp_lowering *l) {
     if (dp_low_need(l, l->node->n_inputs ? l->node->n_inputs : 1) != DP_OK)
         return l->status;
     dp_value *sum = dp_low_in(l, 0);
-    if (l->node->n_inputs == 1)
+    int last = l->node->n_inputs - 1;
+    bool wide = element_of(l, 0) == DP_U64;
+    if (last == 0)
         return dp_low_last(l, dp_low_begin(l, "Identity", 1, 1, sum), DP_EL_NONE);
-    for (int i = 1; i < l->node->n_inputs - 1; i++)
-        sum = dp_low_end(l, dp_low_begin(l, l->detail, 1, 2, sum, dp_low_in(l, i)));
-    return dp_low_last(l, dp_low_begin(l, l->detail, 1, 2, sum, dp_low_in(l, l->node->n_inputs - 1)), DP_EL_NONE);
+    if (!wide) {
+        for (int i = 1; i < last; i++)
+            sum = dp_low_end(l, dp_low_begin(l, l->detail, 1, 2, sum, dp_low_in(l, i)));
+        return dp_low_last(l, dp_low_begin(l, l->detail, 1, 2, sum, dp_low_in(l, last)), DP_EL_NONE);
+    }
+    sum = ordered(l, sum);
+    for (int i = 1; i <= last; i++)
+        sum = dp_low_end(l, dp_low_begin(l, l->detail, 1, 2, sum, ordered(l, dp_low_in(l, i))));
+    dp_node *node = dp_low_begin(l, "Cast", 1, 1, sum ? ordered(l, sum) : NULL);
+    dp_low_integer(l, node, "dst_type", DP_U64);
+    return dp_low_last(l, node, DP_U64);
+}
+
+/* Comparisons: uint64 has no type of its own there. */
+dp_status dp_low_compare(dp_lowering *l) {
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    bool wide = element_of(l, 0) == DP_U64;
+    dp_value *a = wide ? ordered(l, dp_low_in(l, 0)) : dp_low_in(l, 0),
+             *b = wide ? ordered(l, dp_low_in(l, 1)) : dp_low_in(l, 1);
+    return dp_low_last(l, dp_low_begin(l, l->detail, 1, 2, a, b), DP_EL_BOOL);
 }
 
 dp_status dp_low_mean(dp_lowering *l) {
@@ -35,15 +71,28 @@ dp_status dp_low_modulo(dp_lowering *l) {
     if (dp_low_need(l, 2) != DP_OK)
         return l->status;
     bool like_c = dp_node_integer(l->node, "fmod", 0) != 0;
+    if (element_of(l, 0) == DP_U64)
+        return dp_low_last(l, dp_low_begin(l, "UnsignedMod", 1, 2, dp_low_in(l, 0), dp_low_in(l, 1)), DP_EL_NONE);
     return dp_low_last(l, dp_low_begin(l, like_c ? "Mod" : "FloorMod", 1, 2, dp_low_in(l, 0), dp_low_in(l, 1)),
                        DP_EL_NONE);
 }
 
-/* The exponent may be of another type; the result has the base's. */
+/* The exponent may be of another type; the result has the base's. An integer to the power of a real is computed in
+ * double. */
 dp_status dp_low_power(dp_lowering *l) {
     if (dp_low_need(l, 2) != DP_OK)
         return l->status;
-    return dp_low_last(l, dp_low_begin(l, "Pow", 1, 2, dp_low_in(l, 0), dp_low_in(l, 1)), DP_EL_NONE);
+    dp_value *base = dp_low_in(l, 0), *power = dp_low_in(l, 1);
+    int element = base->tensor.element;
+    bool real = dp_element_is_float(power->tensor.element) && !dp_element_is_float(element);
+    base = real ? cast(l, base, DP_F64) : base;
+    power = cast(l, power, real ? DP_F64 : element);
+    dp_node *node = dp_low_begin(l, "Pow", 1, 2, base, power);
+    if (!real)
+        return dp_low_last(l, node, DP_EL_NONE);
+    dp_node *back = dp_low_begin(l, "Cast", 1, 1, dp_low_end(l, node));
+    dp_low_integer(l, back, "dst_type", element);
+    return dp_low_last(l, back, element);
 }
 
 dp_status dp_low_cast(dp_lowering *l) {

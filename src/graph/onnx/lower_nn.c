@@ -1,19 +1,11 @@
 /* Rows of the ONNX operators with windows and matrix products. */
 #include <string.h>
 
-#include "graph/onnx/lower.h"
-
-enum { WINDOW_DIMS = 3 };
-
-/* Strides, dilations, pads (beginnings, then ends) and kernel of `n` spatial dims. */
-typedef struct window {
-    int n;
-    int64_t kernel[WINDOW_DIMS], stride[WINDOW_DIMS], dilation[WINDOW_DIMS], begin[WINDOW_DIMS], end[WINDOW_DIMS];
-} window;
+#include "graph/onnx/lower_window.h"
 
 static dp_status read_list(dp_lowering *l, const char *name, int n, int64_t *out, int64_t otherwise) {
-    int64_t numbers[2 * WINDOW_DIMS];
-    int count = dp_low_axes(l, name, INT16_MAX, numbers, 2 * WINDOW_DIMS);
+    int64_t numbers[2 * DP_LOW_SPACE];
+    int count = dp_low_axes(l, name, INT16_MAX, numbers, 2 * DP_LOW_SPACE);
     for (int d = 0; d < n; d++)
         out[d] = count > d ? numbers[d] : otherwise;
     if (l->status == DP_OK && count && count != n)
@@ -21,11 +13,11 @@ static dp_status read_list(dp_lowering *l, const char *name, int n, int64_t *out
     return l->status;
 }
 
-static dp_status read_window(dp_lowering *l, const dp_tensor *x, const int64_t *kernel, window *w) {
-    int64_t pads[2 * WINDOW_DIMS];
+dp_status dp_low_window_read(dp_lowering *l, const dp_tensor *x, const int64_t *kernel, dp_window *w) {
+    int64_t pads[2 * DP_LOW_SPACE];
     const char *automatic = dp_node_text(l->node, "auto_pad", "NOTSET");
     w->n = x->rank - 2;
-    if (w->n < 1 || w->n > WINDOW_DIMS)
+    if (w->n < 1 || w->n > DP_LOW_SPACE)
         return dp_low_fail(l, DP_ERR_UNSUPPORTED, "the input has %d dimensions, but 3 to 5 are supported", x->rank);
     memcpy(w->kernel, kernel, (size_t)w->n * sizeof(int64_t));
     if (read_list(l, "strides", w->n, w->stride, 1) != DP_OK ||
@@ -46,32 +38,41 @@ static dp_status read_window(dp_lowering *l, const dp_tensor *x, const int64_t *
     return DP_OK;
 }
 
-/* The window as the types want it: four numbers in the order N C H W; pads are top, bottom, left, right. */
-static void set_window(dp_lowering *l, dp_node *node, const window *w, const char *strides, const char *dilations) {
-    int64_t stride[] = {1, 1, w->stride[0], w->stride[1]}, pads[] = {w->begin[0], w->end[0], w->begin[1], w->end[1]};
-    int64_t dilation[] = {1, 1, w->dilation[0], w->dilation[1]};
-    dp_low_integers(l, node, strides, stride, 4);
-    dp_low_integers(l, node, "pads", pads, 4);
-    if (dilations)
-        dp_low_integers(l, node, dilations, dilation, 4);
-    dp_low_text(l, node, "data_format", "NCHW");
+void dp_low_window_dims(dp_lowering *l, dp_node *node, const char *name, const int64_t *numbers, int n, int64_t first) {
+    int64_t all[2 + DP_LOW_SPACE] = {first, first};
+    memcpy(all + 2, numbers, (size_t)n * sizeof *numbers);
+    dp_low_integers(l, node, name, all, n + 2);
 }
 
-/* A window over one dim becomes one over two, the first of size 1. */
-static dp_value *with_height(dp_lowering *l, dp_value *x) {
+void dp_low_window_pads(dp_lowering *l, dp_node *node, const dp_window *w) {
+    int64_t pads[2 * DP_LOW_SPACE];
+    for (int d = 0; d < w->n; d++)
+        pads[2 * d] = w->begin[d], pads[2 * d + 1] = w->end[d];
+    dp_low_integers(l, node, "pads", pads, 2 * w->n);
+}
+
+static void set_window(dp_lowering *l, dp_node *node, const dp_window *w, const char *strides, const char *dilations) {
+    dp_low_window_dims(l, node, strides, w->stride, w->n, 1);
+    dp_low_window_pads(l, node, w);
+    if (dilations)
+        dp_low_window_dims(l, node, dilations, w->dilation, w->n, 1);
+    dp_low_text(l, node, "data_format", w->n == 3 ? "NCDHW" : "NCHW");
+}
+
+dp_value *dp_low_window_with_height(dp_lowering *l, dp_value *x) {
     int64_t axis = 2;
     dp_node *node = dp_low_begin(l, "Unsqueeze", 1, 1, x);
     dp_low_integers(l, node, "axes", &axis, 1);
     return dp_low_end(l, node);
 }
-static void widen(window *w) {
+void dp_low_window_widen(dp_window *w) {
     w->n = 2;
     w->kernel[1] = w->kernel[0], w->stride[1] = w->stride[0], w->dilation[1] = w->dilation[0];
     w->begin[1] = w->begin[0], w->end[1] = w->end[0];
     w->kernel[0] = w->stride[0] = w->dilation[0] = 1;
     w->begin[0] = w->end[0] = 0;
 }
-static dp_status without_height(dp_lowering *l, dp_value *y) {
+dp_status dp_low_window_without_height(dp_lowering *l, dp_value *y) {
     int64_t axis = 2;
     dp_node *node = dp_low_begin(l, "Squeeze", 1, 1, y);
     dp_low_integers(l, node, "axis", &axis, 1);
@@ -79,33 +80,32 @@ static dp_status without_height(dp_lowering *l, dp_value *y) {
 }
 
 dp_status dp_low_conv(dp_lowering *l) {
-    window w;
+    dp_window w;
     if (dp_low_need(l, 2) != DP_OK)
         return l->status;
     dp_value *x = dp_low_in(l, 0), *filter = dp_low_in(l, 1);
     if (filter->tensor.rank != x->tensor.rank)
         return dp_low_fail(l, DP_ERR_ARGUMENT, "the filter has %d dimensions and the input %d", filter->tensor.rank,
                            x->tensor.rank);
-    if (read_window(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK)
+    if (dp_low_window_read(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK)
         return l->status;
-    if (w.n == 3)
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "convolutions over three dimensions are not supported");
     bool line = w.n == 1;
     if (line) {
-        widen(&w);
-        x = with_height(l, x);
-        filter = with_height(l, filter);
+        dp_low_window_widen(&w);
+        x = dp_low_window_with_height(l, x);
+        filter = dp_low_window_with_height(l, filter);
     }
-    dp_node *node = dp_low_begin(l, l->detail, 1, 3, x, filter, dp_low_in(l, 2));
+    dp_node *node = dp_low_begin(l, w.n == 3 ? "Conv3D" : "Conv2D", 1, 3, x, filter, dp_low_in(l, 2));
     set_window(l, node, &w, "strides", "dilations");
     dp_low_integer(l, node, "groups", dp_node_integer(l->node, "group", 1));
-    return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
+    return line ? dp_low_window_without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
 }
 
-/* The pads that make the output of a transposed convolution as large as output_shape says. */
-static dp_status fit_output(dp_lowering *l, const dp_tensor *x, window *w, const int64_t *more) {
-    int64_t shape[WINDOW_DIMS];
-    int n = dp_low_axes(l, "output_shape", INT16_MAX, shape, WINDOW_DIMS);
+/* The pads, or what is added at the ends, that make the output of a transposed convolution as large as output_shape
+ * says. */
+static dp_status fit_output(dp_lowering *l, const dp_tensor *x, dp_window *w, int64_t *more) {
+    int64_t shape[DP_LOW_SPACE];
+    int n = dp_low_axes(l, "output_shape", INT16_MAX, shape, DP_LOW_SPACE);
     const char *automatic = dp_node_text(l->node, "auto_pad", "NOTSET");
     bool same = strncmp(automatic, "SAME_", 5) == 0;
     if (n < 0 || (n == 0 && !same))
@@ -113,8 +113,10 @@ static dp_status fit_output(dp_lowering *l, const dp_tensor *x, window *w, const
     for (int d = 0; d < w->n; d++) {
         int64_t size = n ? shape[d + (n > w->n ? n - w->n : 0)] : x->dims[2 + d] * w->stride[d];
         int64_t total = w->stride[d] * (x->dims[2 + d] - 1) + more[d] + (w->kernel[d] - 1) * w->dilation[d] + 1 - size;
-        if (total < 0)
-            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "output_shape is larger than the convolution makes it");
+        if (total < 0) {
+            more[d] -= total;
+            total = 0;
+        }
         bool upper = strcmp(automatic, "SAME_UPPER") == 0;
         w->begin[d] = upper ? total / 2 : total - total / 2;
         w->end[d] = total - w->begin[d];
@@ -123,94 +125,46 @@ static dp_status fit_output(dp_lowering *l, const dp_tensor *x, window *w, const
 }
 
 dp_status dp_low_conv_transpose(dp_lowering *l) {
-    window w;
-    int64_t more[WINDOW_DIMS];
+    dp_window w;
+    int64_t more[DP_LOW_SPACE];
     if (dp_low_need(l, 2) != DP_OK)
         return l->status;
     dp_value *x = dp_low_in(l, 0), *filter = dp_low_in(l, 1);
     if (filter->tensor.rank != x->tensor.rank)
         return dp_low_fail(l, DP_ERR_ARGUMENT, "the filter has %d dimensions and the input %d", filter->tensor.rank,
                            x->tensor.rank);
-    if (read_window(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK ||
+    if (dp_low_window_read(l, &x->tensor, filter->tensor.dims + 2, &w) != DP_OK ||
         read_list(l, "output_padding", w.n, more, 0) != DP_OK || fit_output(l, &x->tensor, &w, more) != DP_OK)
         return l->status;
-    if (w.n == 3)
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "convolutions over three dimensions are not supported");
     bool line = w.n == 1, even = true;
     if (line) {
-        widen(&w);
+        dp_low_window_widen(&w);
         more[1] = more[0], more[0] = 0;
-        x = with_height(l, x);
-        filter = with_height(l, filter);
+        x = dp_low_window_with_height(l, x);
+        filter = dp_low_window_with_height(l, filter);
     }
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < w.n; d++)
         even &= w.begin[d] == w.end[d];
-    window whole = w;
-    if (!even) /* the whole result, cut afterwards */
-        whole.begin[0] = whole.begin[1] = whole.end[0] = whole.end[1] = 0;
-    dp_node *node = dp_low_begin(l, "Conv2DTransposeD", 1, 3, x, filter, dp_low_in(l, 2));
+    dp_window whole = w;
+    for (int d = 0; d < w.n && !even; d++) /* the whole result, cut afterwards */
+        whole.begin[d] = whole.end[d] = 0;
+    dp_node *node =
+        dp_low_begin(l, w.n == 3 ? "Conv3DTransposeD" : "Conv2DTransposeD", 1, 3, x, filter, dp_low_in(l, 2));
     set_window(l, node, &whole, "strides", "dilations");
-    dp_low_integers(l, node, "output_padding", (const int64_t[]){0, 0, more[0], more[1]}, 4);
+    dp_low_window_dims(l, node, "output_padding", more, w.n, 0);
     dp_low_integer(l, node, "groups", dp_node_integer(l->node, "group", 1));
     if (even)
-        return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
+        return line ? dp_low_window_without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
     dp_value *y = dp_low_end(l, node);
     if (!y)
         return l->status;
-    const int64_t *dims = y->tensor.dims;
-    int64_t offsets[] = {0, 0, w.begin[0], w.begin[1]};
-    int64_t size[] = {dims[0], dims[1], dims[2] - w.begin[0] - w.end[0], dims[3] - w.begin[1] - w.end[1]};
+    int64_t size[DP_TENSOR_DIMS];
+    for (int d = 0; d < y->tensor.rank; d++)
+        size[d] = y->tensor.dims[d] - (d < 2 ? 0 : w.begin[d - 2] + w.end[d - 2]);
     dp_node *cut = dp_low_begin(l, "SliceD", 1, 1, y);
-    dp_low_integers(l, cut, "offsets", offsets, 4);
-    dp_low_integers(l, cut, "size", size, 4);
-    return line ? without_height(l, dp_low_end(l, cut)) : dp_low_last(l, cut, DP_EL_NONE);
-}
-
-dp_status dp_low_pool(dp_lowering *l) {
-    window w;
-    int64_t kernel[WINDOW_DIMS];
-    if (dp_low_need(l, 1) != DP_OK)
-        return l->status;
-    dp_value *x = dp_low_in(l, 0);
-    bool average = strcmp(l->detail, "AvgPoolV2") == 0;
-    int n = dp_low_axes(l, "kernel_shape", INT16_MAX, kernel, WINDOW_DIMS);
-    if (l->status == DP_OK && n != x->tensor.rank - 2)
-        return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape has %d numbers for an input of %d dimensions", n,
-                           x->tensor.rank);
-    if (l->status != DP_OK || read_window(l, &x->tensor, kernel, &w) != DP_OK)
-        return l->status;
-    for (int d = 0; d < w.n; d++)
-        if (w.dilation[d] != 1 || w.n == 3)
-            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "%s is not supported",
-                               w.n == 3 ? "a window over three dimensions" : "a dilation other than 1");
-    bool line = w.n == 1;
-    if (line) {
-        widen(&w);
-        x = with_height(l, x);
-    }
-    dp_node *node = dp_low_begin(l, l->detail, 1, 1, x);
-    int64_t size[] = {1, 1, w.kernel[0], w.kernel[1]};
-    dp_low_integers(l, node, "ksize", size, 4);
-    dp_low_text(l, node, "padding_mode", "CALCULATED");
-    set_window(l, node, &w, "strides", NULL);
-    dp_low_integer(l, node, "ceil_mode", dp_node_integer(l->node, "ceil_mode", 0));
-    if (average)
-        dp_low_integer(l, node, "exclusive", dp_node_integer(l->node, "count_include_pad", 0) == 0);
-    return line ? without_height(l, dp_low_end(l, node)) : dp_low_last(l, node, DP_EL_NONE);
-}
-
-/* Over all dims behind the first two. */
-dp_status dp_low_global_pool(dp_lowering *l) {
-    int64_t axes[DP_TENSOR_DIMS];
-    if (dp_low_need(l, 1) != DP_OK)
-        return l->status;
-    int n = 0;
-    for (int d = 2; d < dp_low_rank(l, 0); d++)
-        axes[n++] = d;
-    dp_node *node = dp_low_begin(l, l->detail, 1, 1, dp_low_in(l, 0));
-    dp_low_integers(l, node, "axes", axes, n);
-    dp_low_integer(l, node, "keep_dims", 1);
-    return dp_low_last(l, node, DP_EL_NONE);
+    dp_low_window_dims(l, cut, "offsets", w.begin, w.n, 0);
+    dp_low_integers(l, cut, "size", size, y->tensor.rank);
+    return line ? dp_low_window_without_height(l, dp_low_end(l, cut)) : dp_low_last(l, cut, DP_EL_NONE);
 }
 
 /* A vector of channels as a tensor that broadcasts over x: [C] -> [C, 1, 1]. */

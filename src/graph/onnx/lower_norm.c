@@ -1,4 +1,4 @@
-/* Rows of the ONNX operators that normalise and quantise. */
+/* Rows of the ONNX operators that normalise. */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +92,8 @@ dp_status dp_low_group_norm(dp_lowering *l) {
     if (groups < 1 || t->rank < 3 || t->dims[1] % groups)
         return dp_low_fail(l, DP_ERR_ARGUMENT, "num_groups is %lld, but must divide the channels", (long long)groups);
     int64_t dims[] = {t->dims[0], groups, -1}, shape[] = {1, groups, 1};
-    dp_value *x = normalised(l, reshaped(l, dp_low_in(l, 0), dims, 3), &axis, 1, dp_node_real(l->node, "epsilon", 1e-5));
+    dp_value *x =
+        normalised(l, reshaped(l, dp_low_in(l, 0), dims, 3), &axis, 1, dp_node_real(l->node, "epsilon", 1e-5));
     dp_value *scale = dp_low_in(l, 1), *bias = dp_low_in(l, 2);
     bool by_group = l->opset < 21;
     if (by_group) {
@@ -120,7 +121,8 @@ dp_status dp_low_mean_variance(dp_lowering *l) {
 dp_status dp_low_lp_norm(dp_lowering *l) {
     int64_t axis = dp_node_integer(l->node, "axis", -1), p = dp_node_integer(l->node, "p", 2);
     dp_value *x = dp_low_in(l, 0);
-    dp_value *size = over(l, "ReduceSumD", dp_low_end(l, dp_low_begin(l, p == 1 ? "Abs" : "Square", 1, 1, x)), &axis, 1);
+    dp_value *size =
+        over(l, "ReduceSumD", dp_low_end(l, dp_low_begin(l, p == 1 ? "Abs" : "Square", 1, 1, x)), &axis, 1);
     if (p != 1 && p != 2)
         return dp_low_fail(l, DP_ERR_UNSUPPORTED, "p is %lld, but must be 1 or 2", (long long)p);
     if (p == 2)
@@ -218,7 +220,8 @@ dp_status dp_low_is_inf(dp_lowering *l) {
     if (dp_low_need(l, 1) != DP_OK)
         return l->status;
     dp_value *x = dp_low_in(l, 0);
-    bool up = dp_node_integer(l->node, "detect_positive", 1) != 0, down = dp_node_integer(l->node, "detect_negative", 1) != 0;
+    bool up = dp_node_integer(l->node, "detect_positive", 1) != 0,
+         down = dp_node_integer(l->node, "detect_negative", 1) != 0;
     if (up && down)
         x = dp_low_end(l, dp_low_begin(l, "Abs", 1, 1, x));
     if (!up && !down) /* nothing is both above and below itself */
@@ -233,93 +236,4 @@ dp_status dp_low_bit_shift(dp_lowering *l) {
         return l->status;
     return dp_low_last(l, dp_low_begin(l, left ? "LeftShift" : "RightShift", 1, 2, dp_low_in(l, 0), dp_low_in(l, 1)),
                        DP_EL_NONE);
-}
-
-/* Quantisation. */
-
-static dp_value *to_element(dp_lowering *l, dp_value *x, int element) {
-    if (!x || x->tensor.element == element)
-        return x;
-    dp_node *node = dp_low_begin(l, "Cast", 1, 1, x);
-    dp_low_integer(l, node, "dst_type", element);
-    return node && dp_low_output(l, node, 0, element) ? dp_low_end(l, node) : NULL;
-}
-
-/* A scale or zero point per tensor as it is; per element of dim `axis` as [1, .., n, .., 1]. */
-static dp_value *along(dp_lowering *l, dp_value *vector, int rank, int64_t axis) {
-    int64_t dims[DP_TENSOR_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    if (!vector || vector->tensor.rank == 0 || dp_tensor_count(&vector->tensor) == 1)
-        return vector && vector->tensor.rank ? reshaped(l, vector, dims, 0) : vector;
-    axis += axis < 0 ? rank : 0;
-    if (vector->tensor.rank != 1 || axis < 0 || axis >= rank) {
-        dp_low_fail(l, DP_ERR_UNSUPPORTED, "scales by blocks are not supported");
-        return NULL;
-    }
-    dims[axis] = vector->tensor.dims[0];
-    return reshaped(l, vector, dims, rank);
-}
-
-/* round(x / scale) + zero, saturated to the type of the zero point (uint8 without one). */
-static dp_node *quantised(dp_lowering *l, dp_value *x, dp_value *scale, dp_value *zero, int element) {
-    bool is_signed = element == DP_I8 || element == DP_I16;
-    int bits = element == DP_I8 || element == DP_U8 ? 8 : 16;
-    double least = is_signed ? -ldexp(1, bits - 1) : 0, most = ldexp(1, is_signed ? bits - 1 : bits) - 1;
-    dp_value *y = dp_low_end(l, dp_low_begin(l, "Rint", 1, 1, both(l, "Div", x, scale)));
-    if (zero)
-        y = both(l, "Add", y, to_element(l, zero, DP_F32));
-    if (!y)
-        return NULL;
-    y = dp_low_end(l, dp_low_begin(l, "ClipByValue", 1, 3, y, dp_low_scalar(l, y, least), dp_low_scalar(l, y, most)));
-    dp_node *node = dp_low_begin(l, "Cast", 1, 1, y);
-    dp_low_integer(l, node, "dst_type", element);
-    return node;
-}
-
-dp_status dp_low_quantize(dp_lowering *l) {
-    if (dp_low_need(l, 2) != DP_OK)
-        return l->status;
-    dp_value *x = to_element(l, dp_low_in(l, 0), DP_F32);
-    int64_t axis = dp_node_integer(l->node, "axis", 1);
-    int element = dp_low_in(l, 2) ? dp_low_in(l, 2)->tensor.element : DP_U8, rank = dp_low_rank(l, 0);
-    if (element != DP_I8 && element != DP_U8 && element != DP_I16 && element != DP_U16)
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "results of type %s are not supported", dp_element_name(element));
-    dp_value *scale = along(l, to_element(l, dp_low_in(l, 1), DP_F32), rank, axis);
-    return dp_low_last(l, quantised(l, x, scale, along(l, dp_low_in(l, 2), rank, axis), element), element);
-}
-
-dp_status dp_low_dequantize(dp_lowering *l) {
-    if (dp_low_need(l, 2) != DP_OK)
-        return l->status;
-    int64_t axis = dp_node_integer(l->node, "axis", 1);
-    int rank = dp_low_rank(l, 0);
-    dp_value *x = to_element(l, dp_low_in(l, 0), DP_F32), *scale = along(l, dp_low_in(l, 1), rank, axis);
-    if (dp_low_in(l, 2))
-        x = both(l, "Sub", x, to_element(l, along(l, dp_low_in(l, 2), rank, axis), DP_F32));
-    return dp_low_last(l, dp_low_begin(l, "Mul", 1, 2, x, scale), DP_EL_NONE);
-}
-
-/* To uint8 by the least and the largest element, with 0 among them. */
-dp_status dp_low_dynamic_quantize(dp_lowering *l) {
-    int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    if (dp_low_need(l, 1) != DP_OK)
-        return l->status;
-    dp_value *x = dp_low_in(l, 0), *ends[2];
-    static const char *const reductions[] = {"ReduceMinD", "ReduceMaxD"}, *const with_zero[] = {"Minimum", "Maximum"};
-    for (int i = 0; i < 2; i++) {
-        dp_node *node = dp_low_begin(l, reductions[i], 1, 1, x);
-        dp_low_integers(l, node, "axes", axes, x->tensor.rank);
-        ends[i] = both(l, with_zero[i], dp_low_end(l, node), dp_low_scalar(l, x, 0));
-    }
-    dp_node *scale = dp_low_begin(l, "Div", 1, 2, both(l, "Sub", ends[1], ends[0]), dp_low_scalar(l, x, 255));
-    dp_low_give(l, scale, 0, 1, DP_EL_NONE);
-    dp_value *size = dp_low_end(l, scale);
-    dp_value *zero = both(l, "Div", dp_low_end(l, dp_low_begin(l, "Neg", 1, 1, ends[0])), size);
-    zero = dp_low_end(l, dp_low_begin(l, "Rint", 1, 1, zero));
-    if (zero)
-        zero = dp_low_end(l, dp_low_begin(l, "ClipByValue", 1, 3, zero, dp_low_scalar(l, x, 0), dp_low_scalar(l, x, 255)));
-    dp_node *point = dp_low_begin(l, "Cast", 1, 1, zero);
-    dp_low_integer(l, point, "dst_type", DP_U8);
-    dp_low_give(l, point, 0, 2, DP_U8);
-    zero = dp_low_end(l, point);
-    return dp_low_last(l, quantised(l, x, size, zero, DP_U8), DP_U8);
 }

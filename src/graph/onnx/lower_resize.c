@@ -234,7 +234,8 @@ dp_status dp_low_resize(dp_lowering *l) {
         axes[d] = d;
     n_axes = n_axes ? n_axes : rank;
     if (n_scales != n_axes && n_sizes != n_axes)
-        return dp_low_fail(l, DP_ERR_ARGUMENT, "%d scales and %d sizes do not fit %d dimensions", n_scales, n_sizes, n_axes);
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "%d scales and %d sizes do not fit %d dimensions", n_scales, n_sizes,
+                           n_axes);
     const dp_value *region = since_11 ? dp_low_in(l, 1) : NULL;
     bool crops = strcmp(r.transform, "tf_crop_and_resize") == 0;
     if (crops && !dp_low_want(l, 1))
@@ -265,4 +266,18 @@ dp_status dp_low_resize(dp_lowering *l) {
     if (n_sizes)
         keep_aspect(l, &x->tensor, chosen, out, scale);
     return resize(l, &r, x, out, scale, crops ? roi : NULL);
+}
+
+/* Version 20 calls the modes linear and cubic. */
+dp_status dp_low_grid_sample(dp_lowering *l) {
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    const char *mode = dp_node_text(l->node, "mode", "bilinear");
+    mode = strcmp(mode, "linear") == 0 ? "bilinear" : strcmp(mode, "cubic") == 0 ? "bicubic" : mode;
+    dp_node *node = dp_low_begin(l, dp_low_rank(l, 0) == 5 ? "GridSampler3D" : "GridSampler2D", 1, 2, dp_low_in(l, 0),
+                                 dp_low_in(l, 1));
+    dp_low_text(l, node, "interpolation_mode", mode);
+    dp_low_text(l, node, "padding_mode", dp_node_text(l->node, "padding_mode", "zeros"));
+    dp_low_integer(l, node, "align_corners", dp_node_integer(l->node, "align_corners", 0));
+    return dp_low_last(l, node, DP_EL_NONE);
 }

@@ -246,8 +246,9 @@ static dp_status block_of(dp_lowering *l, int64_t *out_block) {
         return l->status;
     *out_block = dp_node_integer(l->node, "blocksize", 0);
     if (dp_low_rank(l, 0) != 4 || *out_block < 1 || *out_block > 1 << 15)
-        return dp_low_fail(l, DP_ERR_ARGUMENT, "the input has %d dimensions and blocksize is %lld, but must have 4 and be "
-                                               "at least 1",
+        return dp_low_fail(l, DP_ERR_ARGUMENT,
+                           "the input has %d dimensions and blocksize is %lld, but must have 4 and be "
+                           "at least 1",
                            dp_low_rank(l, 0), (long long)*out_block);
     return DP_OK;
 }

@@ -264,7 +264,7 @@ static dp_status roll(const dp_operator_call *call, dp_plan **out_plan) {
     return combine(call, &flat, flat.rank, of, NULL, out_plan);
 }
 
-typedef enum padding { CONSTANT, REFLECT, REPLICATE } padding;
+typedef enum padding { CONSTANT, REFLECT, REPLICATE, WRAP } padding;
 
 /* pad lists (before, after) pairs, the last dim first; negative numbers cut. */
 static dp_status pad(const dp_operator_call *call, padding how, const uint8_t *fill, dp_plan **out_plan) {
@@ -282,7 +282,7 @@ static dp_status pad(const dp_operator_call *call, padding how, const uint8_t *f
             before = list->as.integers[2 * pair];
             after = list->as.integers[2 * pair + 1];
         }
-        int64_t limit = how == REFLECT ? size - 1 : (int64_t)1 << 40;
+        int64_t limit = how == REFLECT ? size - 1 : how == WRAP ? size : (int64_t)1 << 40;
         if (before > limit || after > limit || before < -((int64_t)1 << 40) || after < -((int64_t)1 << 40) ||
             (how == REPLICATE && size == 0 && (before > 0 || after > 0)))
             return dp_fail(DP_ERR_ARGUMENT, "%s pads dimension %d (%lld) by %lld and %lld, but may by at most %lld",
@@ -293,8 +293,9 @@ static dp_status pad(const dp_operator_call *call, padding how, const uint8_t *f
                            (long long)size);
         int64_t skip = before < 0 ? -before : 0, lead = before > 0 ? before : 0, tail = after > 0 ? after : 0;
         int64_t middle = dims[d] - lead - tail;
-        int64_t lead_from = how == REFLECT ? lead : 0, tail_from = how == REFLECT ? size - 2 : size - 1;
-        int64_t step = how == REFLECT ? -1 : 0;
+        int64_t lead_from = how == REFLECT ? lead : how == WRAP ? size - lead : 0;
+        int64_t tail_from = how == REFLECT ? size - 2 : how == WRAP ? 0 : size - 1;
+        int64_t step = how == REFLECT ? -1 : how == WRAP;
         if (middle < 0) { /* cut on one side past what is padded on the other */
             if (how != CONSTANT)
                 return dp_fail(DP_ERR_ARGUMENT, "%s cuts all of dimension %d (%lld)", list->name, d, (long long)size);
@@ -340,6 +341,10 @@ static dp_status pad_reflect(const dp_operator_call *call, dp_plan **out_plan) {
 }
 static dp_status pad_replicate(const dp_operator_call *call, dp_plan **out_plan) {
     return pad(call, REPLICATE, NULL, out_plan);
+}
+
+static dp_status pad_wrap(const dp_operator_call *call, dp_plan **out_plan) {
+    return pad(call, WRAP, NULL, out_plan);
 }
 
 /* Tensors of a list, as arguments of their own. */
@@ -518,6 +523,7 @@ EXPORT(roll, 4)
 EXPORT(pad_constant, 0)
 EXPORT(pad_reflect, 0)
 EXPORT(pad_replicate, 0)
+EXPORT(pad_wrap, 0)
 EXPORT(cat, 0)
 EXPORT(stack, 0)
 EXPORT(split, 0)

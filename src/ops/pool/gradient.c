@@ -162,7 +162,7 @@ static dp_status prepare_average(const dp_operator_call *call, dp_plan **out_pla
     if (status == DP_OK)
         status = like_input(call);
     if (status == DP_OK)
-        status = dp_pool_axes(call, &in[2], NULL, dp_arg_integer(&in[5], 0) != 0, space, &p.y, axes);
+        status = dp_pool_axes(call, &in[2], NULL, dp_arg_integer(&in[5], 0) != 0, space, false, &p.y, axes);
     const int64_t windows[DP_SPACE] = {axes[0].windows, axes[1].windows, axes[2].windows};
     if (status == DP_OK)
         status = expect_windows(call, &p, windows, "input, kernel, stride and padding");

@@ -17,6 +17,7 @@ typedef struct detail {
     dp_pool_kind kind;
     int space;
     bool adaptive;
+    bool any_padding;
 } detail;
 
 void dp_pool_reach_windows(const dp_axis *axis, bool with_padding, dp_pool_reach *out) {
@@ -25,8 +26,8 @@ void dp_pool_reach_windows(const dp_axis *axis, bool with_padding, dp_pool_reach
         int64_t skipped = begin < 0 ? (-begin + axis->dilation - 1) / axis->dilation : 0;
         int64_t first = begin + skipped * axis->dilation, last = end < axis->size ? end : axis->size;
         int64_t count = last > first ? (last - first + axis->dilation - 1) / axis->dilation : 0;
-        int64_t padded = axis->size + axis->pad_end;
-        out[o] = (dp_pool_reach){first, count, with_padding ? (end < padded ? end : padded) - begin : count};
+        int64_t padded = axis->size + axis->pad_end, whole = (end < padded ? end : padded) - begin;
+        out[o] = (dp_pool_reach){first, count, with_padding ? (whole + axis->dilation - 1) / axis->dilation : count};
     }
 }
 
@@ -129,7 +130,7 @@ static dp_status prepare_adaptive(const dp_operator_call *call, dp_plan **out_pl
 }
 
 dp_status dp_pool_axes(const dp_operator_call *call, const dp_arg *window, const dp_arg *dilation, bool ceil, int space,
-                       const dp_image *image, dp_axis axes[DP_SPACE]) {
+                       bool any_padding, const dp_image *image, dp_axis axes[DP_SPACE]) {
     const dp_arg *kernel = &window[0], *stride = &window[1], *padding = &window[2];
     int64_t kernels[DP_SPACE], strides[DP_SPACE], dilations[DP_SPACE] = {1, 1, 1};
     dp_status status = dp_window_list(kernel, space, 1, 0, 1, kernels);
@@ -150,7 +151,7 @@ dp_status dp_pool_axes(const dp_operator_call *call, const dp_arg *window, const
                           .pad_end = axis->pad_end};
         int64_t reach = (axis->kernel - 1) * axis->dilation + 1,
                 pad = axis->pad > axis->pad_end ? axis->pad : axis->pad_end;
-        if (pad > reach / 2)
+        if (pad > reach / 2 && !any_padding)
             return dp_fail(DP_ERR_ARGUMENT,
                            "%s is %lld, but must be at most half of the kernel, which reaches over %lld", padding->name,
                            (long long)pad, (long long)reach);
@@ -171,37 +172,39 @@ static dp_status finish(const dp_operator_call *call, const dp_pool *p, const dp
 }
 
 static dp_status prepare_average(const dp_operator_call *call, dp_plan **out_plan) {
+    const detail *d = call->op->function->detail;
     dp_pool p = {0};
     dp_axis axes[DP_SPACE] = {{0}};
     dp_status status = take_images(call, &p);
     if (status == DP_OK)
-        status = dp_pool_axes(call, &call->in[1], NULL, dp_arg_integer(&call->in[4], 0) != 0,
-                              ((const detail *)call->op->function->detail)->space, &p.x, axes);
+        status = dp_pool_axes(call, &call->in[1], d->any_padding ? &call->in[7] : NULL,
+                              dp_arg_integer(&call->in[4], 0) != 0, d->space, d->any_padding, &p.x, axes);
     if (status != DP_OK)
         return status;
     p.divisor = (double)dp_arg_integer(&call->in[6], 0);
-    int64_t math = call->n_in > 7 ? dp_arg_integer(&call->in[7], 0) : 0;
+    int64_t math = call->n_in > 7 && !d->any_padding ? dp_arg_integer(&call->in[7], 0) : 0;
     if (math < 0 || math > 3)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 to 3", call->in[7].name, (long long)math);
     return finish(call, &p, axes, dp_arg_integer(&call->in[5], 0) != 0, out_plan);
 }
 
 static dp_status prepare_max(const dp_operator_call *call, dp_plan **out_plan) {
+    const detail *d = call->op->function->detail;
     dp_pool p = {0};
     dp_axis axes[DP_SPACE] = {{0}};
     dp_status status = take_images(call, &p);
-    int64_t automatic = call->n_in > 6 ? dp_arg_integer(&call->in[6], 0) : 0;
+    int64_t automatic = call->n_in > 6 && !d->any_padding ? dp_arg_integer(&call->in[6], 0) : 0;
     if (status == DP_OK && automatic)
         return dp_fail(DP_ERR_UNSUPPORTED, "%s is %lld, but only 0 (padding as given) is offered", call->in[6].name,
                        (long long)automatic);
     if (status == DP_OK)
-        status = dp_pool_axes(call, &call->in[1], &call->in[4], dp_arg_integer(&call->in[5], 0) != 0,
-                              ((const detail *)call->op->function->detail)->space, &p.x, axes);
+        status = dp_pool_axes(call, &call->in[1], &call->in[4], dp_arg_integer(&call->in[5], 0) != 0, d->space,
+                              d->any_padding, &p.x, axes);
     return status == DP_OK ? finish(call, &p, axes, false, out_plan) : status;
 }
 
 #define EXPORT(function, prepare, KIND, SPACE, ADAPTIVE, optional_in)                                                  \
-    static const detail detail_##function = {KIND, SPACE, ADAPTIVE};                                                   \
+    static const detail detail_##function = {KIND, SPACE, ADAPTIVE, false};                                            \
     extern const dp_function dp_pool_##function;                                                                       \
     const dp_function dp_pool_##function = {#function, prepare, &detail_##function, optional_in, 0};
 EXPORT(average2d, prepare_average, DP_POOL_AVERAGE, 2, false, 1 << 2 | 1 << 3)
@@ -213,3 +216,14 @@ EXPORT(adaptive_average2d, prepare_adaptive, DP_POOL_AVERAGE, 2, true, 0)
 EXPORT(adaptive_average3d, prepare_adaptive, DP_POOL_AVERAGE, 3, true, 0)
 EXPORT(adaptive_max2d, prepare_adaptive, DP_POOL_MAX_INDEX, 2, true, 0)
 EXPORT(adaptive_max3d, prepare_adaptive, DP_POOL_MAX_INDEX, 3, true, 0)
+/* The same with any padding and, for averages, a dilation behind the divisor. */
+#define WINDOWS(function, prepare, KIND, SPACE)                                                                        \
+    static const detail detail_##function = {KIND, SPACE, false, true};                                                \
+    extern const dp_function dp_pool_##function;                                                                       \
+    const dp_function dp_pool_##function = {#function, prepare, &detail_##function, 1 << 2 | 1 << 3 | 1 << 4, 0};
+WINDOWS(windows_average2d, prepare_average, DP_POOL_AVERAGE, 2)
+WINDOWS(windows_average3d, prepare_average, DP_POOL_AVERAGE, 3)
+WINDOWS(windows_max2d, prepare_max, DP_POOL_MAX, 2)
+WINDOWS(windows_max3d, prepare_max, DP_POOL_MAX, 3)
+WINDOWS(windows_max2d_indices, prepare_max, DP_POOL_MAX_INDEX, 2)
+WINDOWS(windows_max3d_indices, prepare_max, DP_POOL_MAX_INDEX, 3)

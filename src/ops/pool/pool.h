@@ -34,9 +34,10 @@ void dp_pool_reach_windows(const dp_axis *axis, bool with_padding, dp_pool_reach
 void dp_pool_reach_adaptive(int64_t size, int64_t windows, dp_pool_reach *out);
 /*
  * The axes of pooling over `image`. `window` points to the arguments kernel, stride (the kernel when absent or empty)
- * and padding; dilation may be NULL. `ceil` rounds the number of positions up.
+ * and padding; dilation may be NULL. `ceil` rounds the number of positions up. any_padding: more than half of the kernel is
+ * allowed; windows may lie in it wholly.
  */
 dp_status dp_pool_axes(const dp_operator_call *call, const dp_arg *window, const dp_arg *dilation, bool ceil, int space,
-                       const dp_image *image, dp_axis axes[DP_SPACE]);
+                       bool any_padding, const dp_image *image, dp_axis axes[DP_SPACE]);
 
 #endif

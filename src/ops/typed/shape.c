@@ -5,13 +5,14 @@
  * value) -> y, like(x, number) -> y crop(x, size, axis, offsets) -> y          from dim `axis` on a part as large as
  * `size`, whose contents are not read slice(x, offsets, size) -> y          a size of -1 is the rest strided_slice(x,
  * begin, end, strides, begin_mask, end_mask, shrink_axis_mask) -> y split_equal(x, dim, n) -> y           n parts of
- * one size trans_data(x, from, to) -> y          formats by name; pad(x, paddings, value) -> y
+ * one size trans_data(x, from, to) -> y          formats by name; pad(x, paddings, value, mode) -> y
  */
 #include <string.h>
 
 #include "ops/typed/adapt.h"
 
-extern const dp_function dp_elementwise_copy, dp_move_split, dp_move_permute, dp_move_pad_constant;
+extern const dp_function dp_elementwise_copy, dp_move_split, dp_move_permute, dp_move_pad_constant, dp_move_pad_reflect,
+    dp_move_pad_replicate, dp_move_pad_wrap;
 
 /* Element by element, from the view of x that `a` has. */
 static dp_status copy(dp_adapted *a, dp_plan **out_plan) {
@@ -367,8 +368,22 @@ static dp_status trans_data(const dp_operator_call *call, dp_plan **out_plan) {
 
 /* paddings are (before, after), the first dim first; the family wants the last one first. */
 static dp_status pad(const dp_operator_call *call, dp_plan **out_plan) {
-    const dp_arg *given = &call->in[1];
+    static const struct {
+        const char *mode;
+        const dp_function *function;
+    } modes[] = {{"constant", &dp_move_pad_constant},
+                 {"reflect", &dp_move_pad_reflect},
+                 {"edge", &dp_move_pad_replicate},
+                 {"wrap", &dp_move_pad_wrap}};
+    const dp_arg *given = &call->in[1], *mode = &call->in[3];
+    const dp_function *function = NULL;
     int rank = call->in[0].as.tensor->rank;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(mode->kind == DP_ARG_TEXT ? mode->as.text : "constant", modes[i].mode) == 0)
+            function = modes[i].function;
+    if (!function)
+        return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.24s\", but must be constant, reflect, edge or wrap", mode->name,
+                       mode->as.text);
     int64_t turned[2 * DP_TENSOR_DIMS];
     if (given->count != 2 * rank)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %lld numbers, but must have two per dimension: %d", given->name,
@@ -378,7 +393,7 @@ static dp_status pad(const dp_operator_call *call, dp_plan **out_plan) {
     dp_adapted a;
     dp_adapt_begin(&a, call);
     a.in[1] = dp_adapt_list(&a, given->name, turned, 2 * rank);
-    return dp_adapt_end(&a, &dp_move_pad_constant, 3, out_plan);
+    return dp_adapt_end(&a, function, 3, out_plan);
 }
 
 #define EXPORT(function, optional_in_bits)                                                                             \
@@ -399,4 +414,4 @@ EXPORT(slice, 0)
 EXPORT(strided_slice, 0)
 EXPORT(split_equal, 0)
 EXPORT(trans_data, 0)
-EXPORT(pad, 4)
+EXPORT(pad, 12)

@@ -1,14 +1,15 @@
 /*
  * window.c - convolution, pooling and resizing of images in the layout that the tensor's format names, or, for ND, a
  * text: channels second (NCHW, NCDHW), last (NHWC, NDHWC), or kernels with their spatial dims first (HWCN, DHWCN).
- * Lists of strides and the like have a number for every dim, those of batch and channels 1, or one for each dim of space.
- *   conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y
- *       group: groups, misspelt
- *   conv_transpose(x, filter, bias, strides, pads, dilations, groups, output_padding, data_format) -> y
+ * Lists of strides and the like have a number for every dim, those of batch and channels 1, or one for each dim of
+ * space. conv(x, filter, bias, strides, pads, dilations, groups, group, auto_pad, data_format) -> y group: groups,
+ * misspelt conv_transpose(x, filter, bias, strides, pads, dilations, groups, output_padding, data_format) -> y
  *   max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
  *       padding: CALCULATED (pads), VALID (none), SAME
- *   batch_norm(x, scale, offset, mean, variance, is_training, epsilon, data_format) -> y, and mean and variance, twice
- *   resize_nearest, resize_linear, resize_cubic, resize_area(images, size, align_corners, half_pixel_centers) -> y
+ *   windows_average(x, ksize, strides, pads, dilations, ceil, include_pad, divisor) -> y; windows_max(...) -> y,
+ * indices channels second, any padding, two or three dims of space batch_norm(x, scale, offset, mean, variance,
+ * is_training, epsilon, data_format) -> y, and mean and variance, twice resize_nearest, resize_linear, resize_cubic,
+ * resize_area(images, size, align_corners, half_pixel_centers) -> y
  */
 #include <string.h>
 
@@ -17,7 +18,8 @@
 
 extern const dp_function dp_conv_conv, dp_pool_max2d, dp_pool_average2d, dp_resize_nearest2d, dp_resize_exact2d,
     dp_resize_linear2d, dp_resize_cubic2d, dp_resize_linear2d_origin, dp_resize_cubic2d_origin, dp_resize_area2d,
-    dp_norm_batch;
+    dp_norm_batch, dp_pool_windows_average2d, dp_pool_windows_average3d, dp_pool_windows_max2d, dp_pool_windows_max3d,
+    dp_pool_windows_max2d_indices, dp_pool_windows_max3d_indices;
 
 enum { NCHW = 0, NHWC = 1, HWCN = 16, NDHWC = 27, NCDHW = 30 }; /* of dp_tensor.format */
 
@@ -214,60 +216,117 @@ static dp_status conv(const dp_operator_call *call, dp_plan **out_plan) {
 }
 
 /* Images with channels second; pads are the same before and after each dim. */
+static dp_status transposed_size(const dp_operator_call *call, int space, const int64_t *stride,
+                                 const int64_t *dilation, int64_t *pad, int64_t *more, int64_t *sizes) {
+    const dp_arg *pads = &call->in[4], *extra = &call->in[7];
+    const dp_tensor *x = call->in[0].as.tensor, *filter = call->in[1].as.tensor;
+    for (int i = 0; i < space; i++) {
+        if (pads->count != 2 * space || pads->as.integers[2 * i] != pads->as.integers[2 * i + 1])
+            return dp_fail(DP_ERR_UNSUPPORTED, "%s must have %d numbers, the same before and after each dimension",
+                           pads->name, 2 * space);
+        pad[i] = pads->as.integers[2 * i];
+        if (extra->kind == DP_ARG_INT_LIST && (extra->count == space || extra->count == space + 2))
+            more[i] = extra->as.integers[extra->count - space + i];
+        if (pad[i] < 0 || pad[i] > DP_WINDOW_LIMIT || more[i] < 0 || more[i] > DP_WINDOW_LIMIT)
+            return dp_fail(DP_ERR_ARGUMENT, "%s and %s are %lld and %lld, but must be 0 to %d", pads->name, extra->name,
+                           (long long)pad[i], (long long)more[i], DP_WINDOW_LIMIT);
+        sizes[i] =
+            (x->dims[2 + i] - 1) * stride[i] - 2 * pad[i] + (filter->dims[2 + i] - 1) * dilation[i] + 1 + more[i];
+        sizes[i] = sizes[i] < 0 ? 0 : sizes[i];
+    }
+    return DP_OK;
+}
+
 static dp_status conv_transpose(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in;
     int64_t stride[DP_SPACE], dilation[DP_SPACE], pad[DP_SPACE], more[DP_SPACE] = {0}, sizes[DP_SPACE];
     layout how;
-    dp_status status = check_rank(&in[0], 4);
-    if (status == DP_OK)
-        status = check_rank(&in[1], 4);
+    int rank = in[0].as.tensor->rank, space = rank - 2;
+    if (rank != 4 && rank != 5)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 4 or 5", in[0].name, rank);
+    dp_status status = check_rank(&in[1], rank);
     if (status == DP_OK)
         status = layout_of(&in[0], &in[8], &how);
     if (status == DP_OK && how != SECOND)
-        status = dp_fail(DP_ERR_UNSUPPORTED, "%s is \"%.24s\", but must be NCHW", in[8].name, in[8].as.text);
+        status = dp_fail(DP_ERR_UNSUPPORTED, "%s is \"%.24s\", but must be NCHW or NCDHW", in[8].name, in[8].as.text);
     if (status == DP_OK)
-        status = pick(&in[3], how, 2, stride);
+        status = pick(&in[3], how, space, stride);
     if (status == DP_OK)
-        status = pick(&in[5], how, 2, dilation);
+        status = pick(&in[5], how, space, dilation);
     if (status != DP_OK)
         return status;
     const dp_tensor *x = in[0].as.tensor, *filter = in[1].as.tensor;
-    const dp_arg *pads = &in[4], *extra = &in[7];
     int64_t groups = dp_arg_integer(&in[6], 1);
     if (groups < 1 || groups > DP_WINDOW_LIMIT)
         return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 1 to %d", in[6].name, (long long)groups,
                        DP_WINDOW_LIMIT);
-    for (int d = 1; d < 4; d++)
+    for (int d = 1; d < rank; d++)
         if (x->dims[d] > DP_WINDOW_LIMIT || filter->dims[d] > DP_WINDOW_LIMIT)
             return dp_fail(DP_ERR_ARGUMENT, "%s or %s has a dimension of more than %d", in[0].name, in[1].name,
                            DP_WINDOW_LIMIT);
-    if (pads->count != 4 || pads->as.integers[0] != pads->as.integers[1] ||
-        pads->as.integers[2] != pads->as.integers[3])
-        return dp_fail(DP_ERR_UNSUPPORTED, "%s must have four numbers, the same before and after each dimension",
-                       pads->name);
-    for (int i = 0; i < 2; i++) {
-        pad[i] = pads->as.integers[2 * i];
-        if (extra->kind == DP_ARG_INT_LIST && (extra->count == 2 || extra->count == 4))
-            more[i] = extra->as.integers[extra->count - 2 + i];
-        if (pad[i] < 0 || pad[i] > DP_WINDOW_LIMIT || more[i] < 0 || more[i] > DP_WINDOW_LIMIT)
-            return dp_fail(DP_ERR_ARGUMENT, "%s and %s are %lld and %lld, but must be 0 to %d", pads->name, extra->name,
-                           (long long)pad[i], (long long)more[i], DP_WINDOW_LIMIT);
-        sizes[i] = (x->dims[2 + i] - 1) * stride[i] - 2 * pad[i] + (filter->dims[2 + i] - 1) * dilation[i] + 1 + more[i];
-        sizes[i] = sizes[i] < 0 ? 0 : sizes[i];
-    }
-    status = check_output(call, how, 2, x->dims[0], filter->dims[1] * groups, sizes);
+    status = transposed_size(call, space, stride, dilation, pad, more, sizes);
+    if (status == DP_OK)
+        status = check_output(call, how, space, x->dims[0], filter->dims[1] * groups, sizes);
     if (status != DP_OK)
         return status;
     dp_adapted a;
     dp_adapt_begin(&a, call);
-    a.in[3] = dp_adapt_list(&a, in[3].name, stride, 2);
-    a.in[4] = dp_adapt_list(&a, in[4].name, pad, 2);
-    a.in[5] = dp_adapt_list(&a, in[5].name, dilation, 2);
+    a.in[3] = dp_adapt_list(&a, in[3].name, stride, space);
+    a.in[4] = dp_adapt_list(&a, in[4].name, pad, space);
+    a.in[5] = dp_adapt_list(&a, in[5].name, dilation, space);
     a.in[6] = dp_adapt_integer("transposed", 1);
-    a.in[7] = dp_adapt_list(&a, in[7].name, more, 2);
+    a.in[7] = dp_adapt_list(&a, in[7].name, more, space);
     a.in[8] = in[6];
     a.in[9] = dp_adapt_integer("precision", 0);
     return dp_adapt_end(&a, &dp_conv_conv, 10, out_plan);
+}
+
+/* Average: the pool's arguments are kernel, stride, padding, ceil, include, divisor, dilation; else .., dilation, ceil.
+ */
+static dp_status windows_pool(const dp_operator_call *call, bool average, dp_plan **out_plan) {
+    const dp_arg *in = call->in;
+    const dp_tensor *x = in[0].as.tensor;
+    windows w = {.space = x->rank - 2};
+    bool indices = !average && call->out[1].kind == DP_ARG_TENSOR, ceil = dp_arg_integer(&in[5], 0) != 0;
+    if (w.space != 2 && w.space != 3)
+        return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 4 or 5", in[0].name, x->rank);
+    dp_status status = pick(&in[1], SECOND, w.space, w.kernel);
+    if (status == DP_OK)
+        status = pick(&in[2], SECOND, w.space, w.stride);
+    if (status == DP_OK)
+        status = pick(&in[4], SECOND, w.space, w.dilation);
+    if (status == DP_OK)
+        status = find_windows(&w, x, GIVEN, &in[3], ceil);
+    int64_t dims[DP_TENSOR_DIMS] = {x->dims[0], x->dims[1]};
+    memcpy(dims + 2, w.count, sizeof w.count);
+    for (int i = 0; i <= indices && status == DP_OK; i++)
+        status = dp_shape_expect(call->out[i].as.tensor, call->out[i].name, dims, x->rank, "that of the windows");
+    if (status != DP_OK)
+        return status;
+    dp_adapted a;
+    dp_adapt_begin(&a, call);
+    a.in[1] = dp_adapt_list(&a, in[1].name, w.kernel, w.space);
+    a.in[2] = dp_adapt_list(&a, in[2].name, w.stride, w.space);
+    a.in[3] = dp_adapt_list(&a, in[3].name, w.pads, 2 * w.space);
+    a.in[average ? 7 : 4] = dp_adapt_list(&a, in[4].name, w.dilation, w.space);
+    a.in[average ? 4 : 5] = in[5];
+    if (average) {
+        a.in[5] = in[6];
+        a.in[6] = in[7];
+        return dp_adapt_end(&a, w.space == 2 ? &dp_pool_windows_average2d : &dp_pool_windows_average3d, 8, out_plan);
+    }
+    a.call.n_out = 1 + indices;
+    return dp_adapt_end(&a,
+                        indices ? (w.space == 2 ? &dp_pool_windows_max2d_indices : &dp_pool_windows_max3d_indices)
+                                : (w.space == 2 ? &dp_pool_windows_max2d : &dp_pool_windows_max3d),
+                        6, out_plan);
+}
+
+static dp_status windows_max(const dp_operator_call *call, dp_plan **out_plan) {
+    return windows_pool(call, false, out_plan);
+}
+static dp_status windows_average(const dp_operator_call *call, dp_plan **out_plan) {
+    return windows_pool(call, true, out_plan);
 }
 
 static dp_status pool(const dp_operator_call *call, bool average, dp_plan **out_plan) {
@@ -458,6 +517,9 @@ const dp_function dp_typed_batch_norm = {"batch_norm", batch_norm, NULL, 0, 0x1e
 EXPORT(conv_transpose, 1u << 2 | 1u << 7)
 EXPORT(max_pool, 0)
 EXPORT(average_pool, 0)
+EXPORT(windows_average, 0)
+extern const dp_function dp_typed_windows_max;
+const dp_function dp_typed_windows_max = {"windows_max", windows_max, NULL, 0, 2};
 EXPORT(resize_nearest, 0)
 EXPORT(resize_linear, 0)
 EXPORT(resize_cubic, 0)
