@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/guard.h"
 #include "base/memory.h"
 #include "runtime/callback_state.h"
 #include "runtime/futex.h"
@@ -321,11 +322,13 @@ dp_status dp_callback_process(int32_t timeout_ms) {
     if (!r)
         return status;
     dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0); /* it may tell other threads */
-    r->fn(r->user_data);
+    char type[128];
+    if (!dp_call_guarded(r->fn, r->user_data, type, sizeof type))
+        status = dp_task_threw(r->stream, "a callback", type);
     if (r->stream)
         dp_stream_task_done(r->stream);
     dp_free(r);
-    return DP_OK;
+    return status;
 }
 
 void dp_callback_fork_prepare(void) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/memory.h"
 #include "device/print.h"
 #include "runtime/device_state.h"
@@ -25,20 +26,31 @@ void dp_launch_set_exception_callback(void (*callback)(const dp_exception_info *
     pthread_mutex_unlock(&exception_lock);
 }
 
+typedef struct exception_call {
+    void (*callback)(const dp_exception_info *info, void *context);
+    void *context;
+    const dp_exception_info *info;
+} exception_call;
+
+static void call_back(void *argument) {
+    const exception_call *call = argument;
+    call->callback(call->info, call->context);
+}
+
 static void tell_exception(const dp_launch *launch) {
+    dp_exception_info info = {.task_id = launch->task_id,
+                              .stream_id = launch->info.stream_id,
+                              .device_id = launch->info.device_id,
+                              .thread_id = (uint32_t)gettid(),
+                              .status = DP_ERR_KERNEL,
+                              .kernel_name = launch->info.kernel.name,
+                              .sentence = launch->error};
     pthread_mutex_lock(&exception_lock);
-    void (*callback)(const dp_exception_info *, void *) = exception_callback;
-    void *context = exception_context;
+    exception_call call = {exception_callback, exception_context, &info};
     pthread_mutex_unlock(&exception_lock);
-    if (callback)
-        callback(&(dp_exception_info){.task_id = launch->task_id,
-                                      .stream_id = launch->info.stream_id,
-                                      .device_id = launch->info.device_id,
-                                      .thread_id = (uint32_t)gettid(),
-                                      .status = DP_ERR_KERNEL,
-                                      .kernel_name = launch->info.kernel.name,
-                                      .sentence = launch->error},
-                 context);
+    char type[128];
+    if (call.callback && !dp_call_guarded(call_back, &call, type, sizeof type))
+        dp_task_threw(NULL, "the callback for kernel faults", type);
 }
 
 void dp_launch_fail(dp_launch *launch, const char *sentence) {

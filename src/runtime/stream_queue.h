@@ -107,6 +107,9 @@ void dp_stream_task_done(dp_stream *stream);
 /* Marks the stream; the first failure stays. */
 void dp_stream_fail(dp_stream *stream, dp_status status, const char *sentence);
 void dp_stream_clear_error(dp_stream *stream);
+/* A function of the user (`what`) was left by an exception of C++ type `type` ("" = unknown): logs it and marks the stream that waits for it
+ * (NULL = none does). */
+dp_status dp_task_threw(dp_stream *stream, const char *what, const char *type);
 /* Waits until task `number` is done, helping if there is no deadline. */
 dp_status dp_stream_wait(dp_stream *stream, uint64_t number, uint64_t deadline_ns);
 /* The same until *flag is true; a task of the stream sets it. */

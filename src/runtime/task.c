@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/guard.h"
+#include "base/log.h"
 #include "runtime/report.h"
 #include "runtime/stream_queue.h"
 
@@ -56,6 +58,15 @@ done:
     return status;
 }
 
+dp_status dp_task_threw(dp_stream *stream, const char *what, const char *type) {
+    dp_status status = dp_fail(DP_ERR_STATE, "%s threw a C++ exception%s%s%s and did not catch it; its caller is C, so catch it inside", what,
+                               type[0] ? " (" : "", type, type[0] ? ")" : "");
+    dp_log("runtime", DP_LOG_ERROR, "%s", dp_fail_message());
+    if (stream)
+        dp_stream_fail(stream, status, dp_fail_message());
+    return status;
+}
+
 typedef struct host_function {
     void (*fn)(void *);
     void *user_data;
@@ -66,7 +77,9 @@ static dp_task_state run_host_function(dp_task *task) {
     host_function *function = task->payload;
     void *context = dp_context_thread_handle();
     dp_report_order(DP_HOST_WAITED, task->stream->queue, task->number - 1, 0, 0); /* it may tell other threads */
-    function->fn(function->user_data);
+    char type[128];
+    if (!dp_call_guarded(function->fn, function->user_data, type, sizeof type))
+        dp_task_threw(task->stream, "a host function", type);
     dp_context_set_thread_handle(context);
     return DP_TASK_DONE;
 }
