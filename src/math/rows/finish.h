@@ -15,7 +15,7 @@ enum {
 typedef struct rv_end {
     const dp_rows_finish *finish;
     float low, high; /* of a plain end */
-    bool is_plain;
+    bool is_plain, has_low, has_high;
     size_t columns; /* that are written */
     float *y;       /* the tile's first element */
     ptrdiff_t y_stride;
@@ -24,13 +24,12 @@ typedef struct rv_end {
 } rv_end;
 
 DP_INLINE rv_end rv_end_of(const dp_rows_finish *f) {
-    const float inf = __builtin_inff();
     const bool clips = f->activation == DP_ROWS_CLIP;
     return (rv_end){.finish = f,
-                    .low = clips                           ? f->alpha
-                           : f->activation == DP_ROWS_RELU ? 0
-                                                           : -inf,
-                    .high = clips ? f->beta : inf,
+                    .has_low = clips || f->activation == DP_ROWS_RELU,
+                    .has_high = clips,
+                    .low = clips ? f->alpha : 0,
+                    .high = f->beta,
                     .is_plain = f->activation <= DP_ROWS_CLIP};
 }
 
@@ -103,9 +102,17 @@ DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors
                 rv_load(residual + (ptrdiff_t)r * residual_step + v * RV_LANES);
         }
     }
-    const rv low = rv_spread(&e->low), high = rv_spread(&e->high);
-    RV_UNROLL for (size_t r = 0; r < rows; r++) {
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_clip(sum[r][v], low, high);
+    if (e->has_low) {
+        const rv low = rv_spread(&e->low);
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_at_least(sum[r][v], low);
+        }
+    }
+    if (e->has_high) {
+        const rv high = rv_spread(&e->high);
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_at_most(sum[r][v], high);
+        }
     }
     if (residual && late) {
         RV_UNROLL for (size_t r = 0; r < rows; r++) {
@@ -129,6 +136,26 @@ DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vect
         RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(room + (r * vectors + v) * RV_LANES, sum[r][v]);
     }
     rv_finish(e, room, vectors * RV_LANES, rows);
+}
+
+/* The first n of `rows` rows of one vector. */
+DP_INLINE void rv_end_some(const rv_end *e, const size_t rows, size_t n, rv sum[][RV_WIDE]) {
+    if (e->is_plain && e->columns == RV_LANES && !e->residual) {
+        const rv low = rv_spread(&e->low), high = rv_spread(&e->high);
+        const bool has_low = e->has_low, has_high = e->has_high;
+        float *y = e->y;
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            if (r == n)
+                return;
+            rv x = has_low ? rv_at_least(sum[r][0], low) : sum[r][0];
+            rv_store(y, has_high ? rv_at_most(x, high) : x);
+            y += e->y_stride;
+        }
+        return;
+    }
+    float room[RV_SUMS * RV_LANES] __attribute__((aligned(64)));
+    RV_UNROLL for (size_t r = 0; r < rows; r++) rv_store(room + r * RV_LANES, sum[r][0]);
+    rv_finish(e, room, RV_LANES, n);
 }
 
 #endif

@@ -69,7 +69,11 @@ typedef void (*tile_fn)(const tile *t);
     { tile_##rows##x1, tile_##rows##x2, NULL, NULL }
 TILES_OF(1)
 TILE(1, 4)
-TILE(1, 8) TILES_OF(2) TILE(2, 4) TILES_OF(3) TILES_OF(4)
+TILE(1, 8)
+TILES_OF(2)
+TILE(2, 4)
+TILES_OF(3)
+TILES_OF(4)
 
 /* [rows - 1][log2 of vectors], NULL where sums would not fit the registers. Few rows go by more columns at once: there
  * is nothing else to keep the multipliers busy with. */
@@ -151,4 +155,4 @@ static void activate(const dp_rows_finish *finish, const float *x, float *y, siz
     rv_finish_row(finish, x, NULL, y, n);
 }
 
-const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {RV_TILE, run, DP_ROWS_NAME(dp_rows_depthwise), activate};
+const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {RV_TILE, run, DP_ROWS_NAME(dp_rows_pixels), activate};

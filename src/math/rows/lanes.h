@@ -32,6 +32,8 @@
 #endif
 
 #define RV_UNROLL _Pragma("GCC unroll 16")
+/* Keeps a pointer in a register of its own. */
+#define RV_POINTER(p) __asm__("" : "+r"(p))
 #define RV_PANEL_VECTORS (DP_ROWS_PANEL / RV_LANES)
 
 typedef float rv __attribute__((vector_size(4 * RV_LANES)));
@@ -66,13 +68,20 @@ DP_INLINE rv rv_load_part(const float *p, size_t n) {
     }
     return rv_load(room);
 }
-/* NaN stays: a maximum or minimum with it is the second operand. */
-DP_INLINE rv rv_clip(rv x, rv low, rv high) {
+/* The greater, the smaller; NaN of x stays: a maximum or minimum with it is the second operand. */
+DP_INLINE rv rv_at_least(rv x, rv low) {
 #if RV_LANES == DP_LANES
-    return (rv)vf_least((vf)high, vf_greatest((vf)low, (vf)x));
+    return (rv)vf_greatest((vf)low, (vf)x);
 #else
-    rv_mask below = x<low, above = x> high;
-    x = (rv)((below & (rv_mask)low) | (~below & (rv_mask)x));
+    rv_mask below = x < low;
+    return (rv)((below & (rv_mask)low) | (~below & (rv_mask)x));
+#endif
+}
+DP_INLINE rv rv_at_most(rv x, rv high) {
+#if RV_LANES == DP_LANES
+    return (rv)vf_least((vf)high, (vf)x);
+#else
+    rv_mask above = x > high;
     return (rv)((above & (rv_mask)high) | (~above & (rv_mask)x));
 #endif
 }

@@ -66,27 +66,26 @@ typedef struct dp_rows_block {
     ptrdiff_t residual_stride;
 } dp_rows_block;
 
-/* A run of pixels of one line of a depthwise convolution, whose windows lie wholly inside the image along x. */
-typedef struct dp_rows_pixels {
-    const float *const *lines; /* taps_y lines of x: the first tap of the first pixel, channel 0 */
-    const float *weights;      /* panel 0 of the first of these taps */
-    size_t panel_stride;       /* floats */
-    size_t taps_y, taps_x;
-    size_t taps_stride;           /* taps from one line of weights to the next: the kernel's width */
-    ptrdiff_t pixel, dilation;    /* floats from window to window, and from tap to tap, along x */
-    size_t count, first, columns; /* pixels; channels, of which the first is a multiple of 16 */
-    const float *bias;
-    float *y;
-    ptrdiff_t y_stride;
-    const float *residual;
-    ptrdiff_t residual_stride;
-} dp_rows_pixels;
+/* Some lines of the output of a depthwise convolution, some of their channels. Pairs are y, x. */
+typedef struct dp_rows_depthwise {
+    const float *x;             /* of the image: channel 0 of the first pixel */
+    ptrdiff_t x_line, x_pixel;  /* floats from line to line, from pixel to pixel */
+    ptrdiff_t in[2], out_width; /* sizes of the images */
+    ptrdiff_t kernel[2], stride[2], pad[2], dilation[2];
+    const float *panels, *bias; /* bias: a float per channel, or NULL */
+    ptrdiff_t line, lines;      /* of the output: [line, line + lines) */
+    size_t first, columns;      /* channels; first is a multiple of 16 */
+    float *y;                   /* of the image, too; lines are out_width pixels apart */
+    ptrdiff_t y_pixel;
+    const float *residual; /* or NULL; may be y */
+    ptrdiff_t residual_pixel;
+} dp_rows_depthwise;
 
 typedef struct dp_rows_table {
     size_t tile; /* rows of a tile */
     /* sums: room for count * columns rounded up to 16 floats (dp_rows_room), 64-byte aligned */
     void (*run)(const dp_rows_weights *weights, const dp_rows_block *block, const dp_rows_finish *finish, float *sums);
-    void (*depthwise)(const dp_rows_pixels *pixels, const dp_rows_finish *finish);
+    void (*depthwise)(const dp_rows_depthwise *part, const dp_rows_finish *finish);
     /* y[i] = activation(x[i]); y may be x */
     void (*activate)(const dp_rows_finish *finish, const float *x, float *y, size_t n);
 } dp_rows_table;

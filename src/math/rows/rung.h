@@ -5,7 +5,7 @@
 #include "math/rows/rows.h"
 
 #define DP_ROWS_OF(rung)                                                                                               \
-    void dp_rows_depthwise_##rung(const dp_rows_pixels *pixels, const dp_rows_finish *finish);                         \
+    void dp_rows_pixels_##rung(const dp_rows_depthwise *part, const dp_rows_finish *finish);                           \
     extern const dp_rows_table dp_rows_table_##rung;
 DP_ROWS_OF(generic)
 DP_ROWS_OF(avx2)

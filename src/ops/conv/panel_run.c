@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "ops/window.h"
-
 enum {
     ROWS = 240,      /* of a piece: a multiple of all tiles; 256 channels of them take half of a second level cache */
     POINTERS = 8192, /* of a piece, about */
@@ -83,7 +81,6 @@ static void divide_depthwise(dp_panel_conv *c, int64_t wanted) {
     pieces = rest > 0 ? at_most(c->out[0], up(wanted, rest)) : 1;
     c->unit = up(c->out[0], pieces);
     c->units = c->batch * up(c->out[0], c->unit);
-    c->scratch_bytes = padded(2 * c->filter.kernel[0] * (int64_t)sizeof(float *));
 }
 
 static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
@@ -246,79 +243,34 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
 }
 
-/* Windows [ox, ox + count) of one line, which all have the taps [first, last) along x. */
-static void depthwise_run(const job *j, const piece *p, dp_rows_pixels *at, const float *const *lines, int64_t pixel,
-                          int64_t ox, int64_t count, int64_t first, int64_t last, const float **shifted) {
-    const dp_panel_conv *c = j->conv;
-    const dp_conv_filter *f = &c->filter;
-    const int64_t x = ox * f->stride[1] - c->pad[1] + first * f->dilation[1];
-    dp_rows_pixels px = *at;
-    for (size_t i = 0; i < px.taps_y; i++)
-        shifted[i] = last > first ? lines[i] + x * c->x_stride[2] : lines[i];
-    px.lines = shifted;
-    px.weights += first * DP_ROWS_PANEL;
-    px.taps_x = (size_t)(last - first);
-    px.count = (size_t)count;
-    px.y = j->y + (pixel + ox) * c->y_pixel;
-    px.residual = j->residual ? j->residual + (pixel + ox) * c->residual_pixel : NULL;
-    px.first = (size_t)p->first;
-    px.columns = (size_t)p->columns;
-    j->table->depthwise(&px, &c->finish);
-}
-
-/* The taps of window `o` of a dim that lie in the image: [*out_first, *out_last). */
-static void taps_inside(const dp_panel_conv *c, int d, int64_t o, int64_t *out_first, int64_t *out_last) {
-    const dp_conv_filter *f = &c->filter;
-    dp_axis_valid(o * f->stride[d] - c->pad[d], f->dilation[d], c->in[d], f->kernel[d], out_first, out_last);
-}
-
-/* One line of the output, cut where the taps of its windows change. */
-static void depthwise_line(const job *j, const piece *p, int64_t n, int64_t oy, const float **lines) {
-    const dp_panel_conv *c = j->conv;
-    const dp_conv_filter *f = &c->filter;
-    int64_t first, last;
-    taps_inside(c, 0, oy, &first, &last);
-    for (int64_t k = first; k < last; k++)
-        lines[k - first] =
-            j->x + n * c->x_stride[0] + (oy * f->stride[0] - c->pad[0] + k * f->dilation[0]) * c->x_stride[1];
-    dp_rows_pixels at = {.weights = j->panels + first * f->kernel[1] * DP_ROWS_PANEL,
-                         .panel_stride = (size_t)(f->kernel[0] * f->kernel[1] * DP_ROWS_PANEL),
-                         .taps_y = (size_t)(last - first),
-                         .taps_stride = (size_t)f->kernel[1],
-                         .pixel = f->stride[1] * c->x_stride[2],
-                         .dilation = f->dilation[1] * c->x_stride[2],
-                         .bias = j->bias,
-                         .y_stride = c->y_pixel,
-                         .residual_stride = c->residual_pixel};
-    const int64_t pixel = (n * c->out[0] + oy) * c->out[1];
-    /* windows that lie wholly inside */
-    int64_t low = at_most(up(c->pad[1], f->stride[1]), c->out[1]), high = low;
-    const int64_t room = c->in[1] - 1 - (f->kernel[1] - 1) * f->dilation[1] + c->pad[1];
-    if (room >= 0)
-        high = at_most(room / f->stride[1] + 1, c->out[1]);
-    high = high < low ? low : high;
-    for (int64_t ox = 0; ox < c->out[1];) {
-        const int64_t count = ox == low && high > low ? high - low : 1;
-        taps_inside(c, 1, ox, &first, &last);
-        depthwise_run(j, p, &at, lines, pixel, ox, count, first, last, lines + f->kernel[0]);
-        ox += count;
-    }
-}
-
-/* Panel by panel, so that the lines that windows share stay in the first level cache. */
 static void depthwise_piece(void *context, size_t tile, void *scratch) {
+    (void)scratch;
     const job *j = context;
     const dp_panel_conv *c = j->conv;
-    const piece whole = piece_of(c, tile);
-    const int64_t per_image = up(c->out[0], c->unit), n = whole.unit / per_image;
-    const int64_t first = whole.unit % per_image * c->unit, end = at_most(first + c->unit, c->out[0]);
-    for (int64_t at = 0; at < whole.columns; at += DP_ROWS_PANEL) {
-        piece p = whole;
-        p.first += at;
-        p.columns = at_most(DP_ROWS_PANEL, whole.columns - at);
-        for (int64_t oy = first; oy < end; oy++)
-            depthwise_line(j, &p, n, oy, scratch);
-    }
+    const dp_conv_filter *f = &c->filter;
+    const piece p = piece_of(c, tile);
+    const int64_t per_image = up(c->out[0], c->unit), n = p.unit / per_image, first = p.unit % per_image * c->unit;
+    const int64_t pixel = n * c->out[0] * c->out[1];
+    const dp_rows_depthwise part = {.x = j->x + n * c->x_stride[0],
+                                    .x_line = c->x_stride[1],
+                                    .x_pixel = c->x_stride[2],
+                                    .in = {c->in[0], c->in[1]},
+                                    .out_width = c->out[1],
+                                    .kernel = {f->kernel[0], f->kernel[1]},
+                                    .stride = {f->stride[0], f->stride[1]},
+                                    .pad = {c->pad[0], c->pad[1]},
+                                    .dilation = {f->dilation[0], f->dilation[1]},
+                                    .panels = j->panels,
+                                    .bias = j->bias,
+                                    .line = first,
+                                    .lines = at_most(c->unit, c->out[0] - first),
+                                    .first = (size_t)p.first,
+                                    .columns = (size_t)p.columns,
+                                    .y = j->y + pixel * c->y_pixel,
+                                    .y_pixel = c->y_pixel,
+                                    .residual = j->residual ? j->residual + pixel * c->residual_pixel : NULL,
+                                    .residual_pixel = c->residual_pixel};
+    j->table->depthwise(&part, &c->finish);
 }
 
 /* The taps k of a dim whose k * dilation % stride is `phase`, and their place among the taps in order of phase. */
