@@ -7,12 +7,18 @@
 #include "math/rows/finish.h"
 #include "math/rows/rung.h"
 
-enum { PIXELS = 8, TAPS_KEPT = 64 /* of a vector of channels that lies across two panels */ };
+enum {
+    PIXELS = 8,
+    TAPS_KEPT = 64,      /* of a vector of channels that lies across two panels */
+    CACHE_LINE = 16,     /* floats */
+    FAR_FLOATS = 1 << 16 /* of an image that is not in the second level cache */
+};
 
 /* What does not change from line to line. */
 typedef struct job {
     const dp_rows_depthwise *part;
     rv_end end;
+    size_t panel;   /* floats */
     size_t whole;   /* vectors of channels */
     size_t rest_at; /* one more vector at this channel, of `rest` lanes; 0: none */
     size_t rest;
@@ -27,12 +33,13 @@ typedef struct window_lines {
     ptrdiff_t count;
 } window_lines;
 
-/* One vector of channels of a tile. */
-typedef struct strip {
-    const float *x, *weights, *bias; /* column 0, first line and tap */
-    ptrdiff_t count;                 /* lines */
-    size_t lanes;
-} strip;
+/* A tile: how it lies in the image. All that the loops need, so that stores to the output do not make it be read again.
+ */
+typedef struct shape {
+    ptrdiff_t pixel, next_line, count; /* floats from column to column, from line to line; lines */
+    ptrdiff_t taps, step, dilation;    /* along x */
+    ptrdiff_t low, high;               /* columns of the tile that lie in the image */
+} shape;
 
 /* What a tile may read: columns [low, high) of its own, and `lanes` of a vector. */
 typedef enum check { INSIDE, COLUMNS, COLUMNS_AND_LANES } check;
@@ -42,33 +49,31 @@ DP_INLINE rv column_at(const float *at, ptrdiff_t k, ptrdiff_t low, ptrdiff_t hi
     return how == COLUMNS_AND_LANES && lanes < RV_LANES ? rv_load_part(at, lanes) : rv_load(at);
 }
 
-/* Windows from column `column` of the image on. kernel and stride are constants where they are common: 0 means as the
- * convolution says. */
-DP_INLINE void tile_sums(const dp_rows_depthwise *p, const strip *s, ptrdiff_t column, const ptrdiff_t pixels,
-                         const ptrdiff_t kernel, const ptrdiff_t stride, const check how, rv sum[][RV_WIDE]) {
-    const ptrdiff_t pixel = p->x_pixel, next_line = p->dilation[0] * p->x_line, taps = kernel ? kernel : p->kernel[1];
-    const ptrdiff_t low = -column, high = p->in[1] - column;
-    const size_t lanes = s->lanes;
-    const rv first = rv_load(s->bias);
+/* Sums of one vector of channels; x is the tile's column 0. kernel and stride are constants where they are common: 0
+ * means as the convolution says. */
+DP_INLINE void tile_sums(const shape t, const float *x, const float *weights, const float *bias, size_t lanes,
+                         const ptrdiff_t pixels, const ptrdiff_t kernel, const ptrdiff_t stride, const check how,
+                         rv sum[][RV_WIDE]) {
+    const rv first = rv_load(bias);
     RV_UNROLL for (ptrdiff_t o = 0; o < pixels; o++) sum[o][0] = first;
-    const float *line = s->x + column * pixel, *weights = s->weights;
-    for (ptrdiff_t ky = 0; ky < s->count; ky++, line += next_line, weights += taps * DP_ROWS_PANEL) {
+    for (ptrdiff_t ky = 0; ky < t.count;
+         ky++, x += t.next_line, weights += (kernel ? kernel : t.taps) * DP_ROWS_PANEL) {
         if (!kernel) {
-            for (ptrdiff_t kx = 0; kx < taps; kx++) {
+            for (ptrdiff_t kx = 0; kx < t.taps; kx++) {
                 const rv b = rv_load(weights + kx * DP_ROWS_PANEL);
                 RV_UNROLL for (ptrdiff_t o = 0; o < pixels; o++) {
-                    const ptrdiff_t k = o * p->stride[1] + kx * p->dilation[1];
-                    sum[o][0] += b * column_at(line + k * pixel, k, low, high, lanes, how);
+                    const ptrdiff_t k = o * t.step + kx * t.dilation;
+                    sum[o][0] += b * column_at(x + k * t.pixel, k, t.low, t.high, lanes, how);
                 }
             }
             continue;
         }
         rv b[5];
         RV_UNROLL for (ptrdiff_t kx = 0; kx < kernel; kx++) b[kx] = rv_load(weights + kx * DP_ROWS_PANEL);
-        const float *at = line;
+        const float *at = x;
         _Pragma("GCC unroll 32") for (ptrdiff_t k = 0; k < (pixels - 1) * stride + kernel; k++) {
-            const rv a = column_at(at, k, low, high, lanes, how);
-            at += pixel;
+            const rv a = column_at(at, k, t.low, t.high, lanes, how);
+            at += t.pixel;
             RV_POINTER(at); /* else the compiler keeps all columns' addresses, and makes them for every tile */
             RV_UNROLL for (ptrdiff_t kx = 0; kx < kernel; kx++) {
                 if (k >= kx && (k - kx) % stride == 0 && (k - kx) / stride < pixels)
@@ -78,43 +83,102 @@ DP_INLINE void tile_sums(const dp_rows_depthwise *p, const strip *s, ptrdiff_t c
     }
 }
 
-/* All channels of n <= pixels windows. */
-DP_INLINE void tile_body(const job *j, const window_lines *w, ptrdiff_t column, ptrdiff_t n, ptrdiff_t at,
-                         const ptrdiff_t pixels, const ptrdiff_t kernel, const ptrdiff_t stride) {
+/* What the next tile is the first to read and write, `pixels` windows further: asked for in good time, because
+ * processors foresee no order in it. */
+typedef struct ahead {
+    uintptr_t x, y;                      /* addresses; x 0: everything is near anyway */
+    uintptr_t x_step, line_step, y_step; /* bytes */
+    ptrdiff_t lines;
+} ahead;
+
+static ahead look_ahead(const job *j, const window_lines *w, ptrdiff_t column, ptrdiff_t at, ptrdiff_t pixels) {
+    const dp_rows_depthwise *p = j->part;
+    if (p->in[0] * p->in[1] * p->x_pixel < FAR_FLOATS)
+        return (ahead){0};
+    const ptrdiff_t lines = p->stride[0] < w->count ? p->stride[0] : w->count;
+    ptrdiff_t line = (w->count - lines) * p->dilation[0], next = column + pixels * p->stride[1];
+    if (next >= p->in[1]) { /* the next line begins */
+        line += p->stride[0];
+        next = 0;
+    }
+    const ptrdiff_t x = line * p->x_line + next * p->x_pixel + (ptrdiff_t)p->first;
+    const ptrdiff_t y = (at + pixels) * p->y_pixel + (ptrdiff_t)p->first;
+    return (ahead){.x = (uintptr_t)w->x + (uintptr_t)x * sizeof(float),
+                   .y = (uintptr_t)p->y + (uintptr_t)y * sizeof(float),
+                   .x_step = (uintptr_t)p->x_pixel * sizeof(float),
+                   .line_step = (uintptr_t)(p->dilation[0] * p->x_line) * sizeof(float),
+                   .y_step = (uintptr_t)p->y_pixel * sizeof(float),
+                   .lines = lines};
+}
+
+/* The channels of one cache line. */
+DP_INLINE void fetch(const ahead *a, size_t offset, const ptrdiff_t pixels, const ptrdiff_t columns) {
+    const uintptr_t step = a->x_step, y_step = a->y_step;
+    uintptr_t x = a->x + offset, y = a->y + offset;
+    for (ptrdiff_t l = 0; l < a->lines; l++, x += a->line_step - (uintptr_t)columns * step) {
+        RV_UNROLL for (ptrdiff_t k = 0; k < columns; k++, x += step) __builtin_prefetch((const void *)x);
+    }
+    RV_UNROLL for (ptrdiff_t o = 0; o < pixels; o++, y += y_step) __builtin_prefetch((const void *)y, 1);
+}
+
+/* The whole vectors of channels of n <= pixels windows. */
+DP_INLINE void tile_vectors(const job *j, const shape t, const float *x, const float *weights, ptrdiff_t n,
+                            ptrdiff_t at, const ahead next, const ptrdiff_t pixels, const ptrdiff_t kernel,
+                            const ptrdiff_t stride, const check how) {
     static const float zeros[RV_LANES] __attribute__((aligned(64)));
     const dp_rows_depthwise *p = j->part;
-    const ptrdiff_t step = stride ? stride : p->stride[1];
-    const ptrdiff_t reach = (pixels - 1) * step + (kernel ? kernel - 1 : (p->kernel[1] - 1) * p->dilation[1]);
-    const size_t panel = (size_t)(p->kernel[0] * p->kernel[1]) * DP_ROWS_PANEL;
-    const bool inside = column >= 0 && column + reach < p->in[1];
-    rv sum[PIXELS][RV_WIDE];
+    const size_t panel = j->panel, whole = j->whole;
+    const float *bias = p->bias ? p->bias + p->first : zeros;
+    const size_t bias_step = p->bias ? RV_LANES : 0;
     rv_end end = j->end;
-    float *y = p->y + at * p->y_pixel;
-    const float *residual = p->residual ? p->residual + at * p->residual_pixel : NULL;
-    strip s = {.count = w->count, .lanes = RV_LANES};
-    for (size_t v = 0; v < j->whole; v++) {
-        const size_t c = p->first + v * RV_LANES;
-        s.x = w->x + c;
-        s.weights = p->panels + c / DP_ROWS_PANEL * panel + c % DP_ROWS_PANEL + w->first_tap * DP_ROWS_PANEL;
-        s.bias = p->bias ? p->bias + c : zeros;
-        end.y = y + c;
-        end.residual = residual ? residual + c : NULL;
-        if (inside)
-            tile_sums(p, &s, column, pixels, kernel, stride, INSIDE, sum);
-        else
-            tile_sums(p, &s, column, pixels, kernel, stride, COLUMNS, sum);
+    end.y = p->y + at * p->y_pixel + p->first;
+    end.residual = p->residual ? p->residual + at * p->residual_pixel + p->first : NULL;
+    const size_t residual_step = p->residual ? RV_LANES : 0;
+    rv sum[PIXELS][RV_WIDE];
+    for (size_t v = 0; v < whole; v++) {
+        if (next.x && v * RV_LANES % CACHE_LINE == 0)
+            fetch(&next, v * RV_LANES * sizeof(float), pixels, stride ? pixels * stride : pixels);
+        const float *w = weights + v * RV_LANES / DP_ROWS_PANEL * panel + v * RV_LANES % DP_ROWS_PANEL;
+        tile_sums(t, x + v * RV_LANES, w, bias, RV_LANES, pixels, kernel, stride, how, sum);
         if (n == pixels)
             rv_end_tile(&end, (size_t)pixels, 1, sum);
         else
             rv_end_some(&end, (size_t)pixels, (size_t)n, sum);
+        bias += bias_step;
+        end.y += RV_LANES;
+        end.residual += residual_step;
     }
+}
+
+/* All channels of n <= pixels windows, from column `column` of the image on. */
+DP_INLINE void tile_body(const job *j, const window_lines *w, ptrdiff_t column, ptrdiff_t n, ptrdiff_t at,
+                         const ptrdiff_t pixels, const ptrdiff_t kernel, const ptrdiff_t stride) {
+    const dp_rows_depthwise *p = j->part;
+    const shape t = {.pixel = p->x_pixel,
+                     .next_line = p->dilation[0] * p->x_line,
+                     .count = w->count,
+                     .taps = p->kernel[1],
+                     .step = stride ? stride : p->stride[1],
+                     .dilation = p->dilation[1],
+                     .low = -column,
+                     .high = p->in[1] - column};
+    const ptrdiff_t reach = (pixels - 1) * t.step + (t.taps - 1) * t.dilation;
+    const float *x = w->x + column * t.pixel, *weights = p->panels + w->first_tap * DP_ROWS_PANEL;
+    const float *panels = weights + p->first / DP_ROWS_PANEL * j->panel;
+    const ahead next = look_ahead(j, w, column, at, pixels);
+    if (t.low <= 0 && reach < t.high)
+        tile_vectors(j, t, x + p->first, panels, n, at, next, pixels, kernel, stride, INSIDE);
+    else
+        tile_vectors(j, t, x + p->first, panels, n, at, next, pixels, kernel, stride, COLUMNS);
     if (!j->rest)
         return;
-    s = (strip){w->x + j->rest_at, j->rest_weights + w->first_tap * DP_ROWS_PANEL, j->rest_bias, w->count, j->rest};
-    tile_sums(p, &s, column, pixels, kernel, stride, COLUMNS_AND_LANES, sum);
+    rv sum[PIXELS][RV_WIDE];
+    rv_end end = j->end;
+    tile_sums(t, x + j->rest_at, j->rest_weights + w->first_tap * DP_ROWS_PANEL, j->rest_bias, j->rest, pixels, kernel,
+              stride, COLUMNS_AND_LANES, sum);
     end.columns = j->rest;
-    end.y = y + j->rest_at;
-    end.residual = residual ? residual + j->rest_at : NULL;
+    end.y = p->y + at * p->y_pixel + j->rest_at;
+    end.residual = p->residual ? p->residual + at * p->residual_pixel + j->rest_at : NULL;
     rv_end_some(&end, (size_t)pixels, (size_t)n, sum);
 }
 
@@ -197,6 +261,7 @@ void DP_ROWS_NAME(dp_rows_pixels)(const dp_rows_depthwise *p, const dp_rows_fini
     const line_fn fn = choose_line(p);
     float kept[TAPS_KEPT * DP_ROWS_PANEL] __attribute__((aligned(64)));
     job j = {.part = p, .end = rv_end_of(finish), .whole = p->columns / RV_LANES};
+    j.panel = (size_t)(p->kernel[0] * p->kernel[1]) * DP_ROWS_PANEL;
     j.end.y_stride = p->y_pixel;
     j.end.residual_stride = p->residual_pixel;
     j.end.columns = RV_LANES;

@@ -79,12 +79,14 @@ TILES_OF(4)
  * is nothing else to keep the multipliers busy with. */
 #define FIRST_ROWS {tile_1x1, tile_1x2, tile_1x4, tile_1x8}, {tile_2x1, tile_2x2, tile_2x4, NULL}, ROW_OF(3), ROW_OF(4)
 #if RV_TILE == 8
-    TILES_OF(5) TILES_OF(6) TILES_OF(7)
-        TILES_OF(8) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
+TILES_OF(5)
+TILES_OF(6)
+TILES_OF(7)
+    TILES_OF(8) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
 #elif RV_TILE == 6
-    TILES_OF(5) TILES_OF(6) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
+TILES_OF(5) TILES_OF(6) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
 #else
-    static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS};
+static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS};
 #endif
 
 /* log2 of the vectors of the widest kernel for so many rows and columns; less than one vector counts as one. */
