@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/infer.h"
-#include "graph/place.h"
+#include "graph/storage.h"
 #include "runtime/profile.h"
 
 /* Where the storage of a value is. */
@@ -27,33 +27,15 @@ struct dp_program {
     dp_plan **plans;
     place *places; /* by value number */
     patch *patches;
-    dp_span *spans; /* by place: alive from step to step */
+    dp_storage storage;
     const char **names; /* of nodes, by step */
     dp_tensor *most;    /* views of the tensors of the plans that find dims, as they were made, by patch */
-    uint32_t *same; /* the number whose storage a value shares, often its own */
     size_t work_bytes, workspace_offset;
     uint32_t n_plans, n_values, n_patches;
 };
 
-/*
- * Numbers: while plans are made, the address of a value that is no constant is its number + 1, so that a plan's tensors tell
- * whose they are.
- */
-static uint32_t number_of(const dp_value *value) {
-    return (uint32_t)(uintptr_t)value->tensor.base - 1;
-}
 static bool is_number(const dp_program *p, const void *base) {
     return (uintptr_t)base - 1 < p->n_values;
-}
-
-/* Nodes that only rename their input's elements. */
-static bool is_alias(const dp_node *node) {
-    static const char *const types[] = {"Identity", "Reshape",    "Squeeze",   "Unsqueeze",
-                                        "Flatten",  "ExpandDims", "FlattenV2"};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(node->type, types[i]) == 0)
-            return node->outputs[0] && !node->inputs[0]->is_constant;
-    return false;
 }
 
 static dp_status no_memory(void) {
@@ -73,69 +55,90 @@ static dp_status number_values(dp_program *p, dp_graph *graph) {
                                node->outputs[i]->name);
             node->outputs[i]->tensor.base = (void *)(uintptr_t)++n;
         }
-        p->n_plans++;
+        p->n_plans += strcmp(node->type, "ConcatD") == 0 ? (uint32_t)node->n_inputs + 1 : 1;
     }
-    p->n_values = n;
+    dp_storage *s = &p->storage;
+    p->n_values = s->n_values = n;
     p->places = dp_arena_alloc(&p->arena, n * sizeof(place));
-    p->spans = dp_arena_alloc(&p->arena, n * sizeof(dp_span));
-    p->same = dp_arena_alloc(&p->arena, n * sizeof(uint32_t));
+    s->spans = dp_arena_alloc(&p->arena, n * sizeof(dp_span));
+    s->root = dp_arena_alloc(&p->arena, n * sizeof(uint32_t));
+    s->is_work = dp_arena_alloc(&p->arena, n * sizeof(bool));
+    s->is_part = dp_arena_alloc(&p->arena, n * sizeof(bool));
     p->plans = dp_arena_alloc(&p->arena, p->n_plans * sizeof(dp_plan *));
     p->names = dp_arena_alloc(&p->arena, p->n_plans * sizeof(char *));
-    return p->places && p->spans && p->same && p->plans && p->names ? DP_OK : no_memory();
+    return p->places && s->spans && s->root && s->is_work && s->is_part && p->plans && p->names ? DP_OK : no_memory();
 }
 
-/* Storage of a value: work memory, unless it comes in or goes out. Which steps it must outlive. */
+/* Storage of a value: work memory, unless it comes in or goes out. */
 static void find_places(dp_program *p, dp_graph *graph) {
-    for (uint32_t i = 0; i < p->n_values; i++)
-        p->same[i] = i;
     for (int i = 0; i < graph->n_inputs; i++)
         p->places[i] = (place){PLACE_INPUT, (size_t)i, NULL};
     for (int i = 0; i < graph->n_outputs; i++) {
         const dp_value *value = graph->outputs[i];
-        place *at = value->is_constant ? NULL : &p->places[number_of(value)];
+        place *at = value->is_constant ? NULL : &p->places[dp_value_number(value)];
         if (at && at->kind == PLACE_WORK)
             *at = (place){PLACE_OUTPUT, (size_t)i, NULL};
     }
-    uint32_t step = 0;
-    for (const dp_node *node = graph->first; node; node = node->next, step++) {
-        for (int i = 0; i < node->n_inputs; i++) {
-            const dp_value *value = node->inputs[i];
-            if (value && !value->is_constant)
-                p->spans[p->same[number_of(value)]].last = step;
+    for (uint32_t i = 0; i < p->n_values; i++)
+        p->storage.is_work[i] = p->places[i].kind == PLACE_WORK;
+    dp_storage_find(&p->storage, graph);
+}
+
+static dp_status make_plan(dp_program *p, const dp_node *node) {
+    uint32_t step = p->n_plans;
+    dp_status status = dp_node_prepare(node, &p->plans[step]);
+    if (status != DP_OK)
+        return status;
+    p->n_plans++;
+    if (p->plans[step]->finds_dims && !dp_node_finds_dims(node))
+        return dp_fail(DP_ERR_INTERNAL, "%s finds dims, but its function does not say so", node->type);
+    p->names[step] = node->name;
+    p->n_patches += (uint32_t)p->plans[step]->n_tensors;
+    return DP_OK;
+}
+
+/* The parts that do not lie in their place yet are copied there, one by one. False: none does. */
+static bool has_parts(const dp_program *p, const dp_node *node) {
+    bool any = false;
+    for (int i = 0; strcmp(node->type, "ConcatD") == 0 && i < node->n_inputs; i++)
+        any |= !node->inputs[i]->is_constant && p->storage.is_part[dp_value_number(node->inputs[i])];
+    return any;
+}
+
+static dp_status copy_other_parts(dp_program *p, const dp_node *node) {
+    dp_value *whole = node->outputs[0], part = *whole, *to = &part;
+    int axis = (int)dp_node_integer(node, "concat_dim", 0);
+    axis = axis < 0 ? axis + whole->tensor.rank : axis;
+    dp_node copy = {.name = node->name, .type = "Identity", .outputs = &to, .n_inputs = 1, .n_outputs = 1};
+    part.tensor.offset = 0;
+    for (int i = 0; i < node->n_inputs; i++) {
+        dp_value *value = node->inputs[i];
+        part.tensor.dims[axis] = value->tensor.dims[axis];
+        if (value->is_constant || !p->storage.is_part[dp_value_number(value)]) {
+            copy.inputs = &value;
+            dp_status status = make_plan(p, &copy);
+            if (status != DP_OK)
+                return status;
         }
-        for (int i = 0; i < node->n_outputs; i++) {
-            if (!node->outputs[i])
-                continue;
-            uint32_t n = number_of(node->outputs[i]);
-            p->spans[n] = (dp_span){.first = step, .last = step};
-            if (p->places[n].kind != PLACE_WORK)
-                continue;
-            if (is_alias(node))
-                p->same[n] = p->same[number_of(node->inputs[0])];
-            else
-                p->spans[n].bytes = dp_value_bytes(node->outputs[i]);
-        }
+        part.tensor.offset += value->tensor.dims[axis] * whole->tensor.strides[axis];
     }
+    return DP_OK;
 }
 
 static dp_status make_plans(dp_program *p, dp_graph *graph) {
-    size_t workspace = 0;
-    uint32_t step = 0;
+    const uint32_t *root = p->storage.root;
+    p->n_plans = 0;
     for (dp_node *node = graph->first; node; node = node->next) {
-        if (is_alias(node) && p->same[number_of(node->outputs[0])] != number_of(node->outputs[0]))
+        if (dp_node_is_alias(node) && root[dp_value_number(node->outputs[0])] == root[dp_value_number(node->inputs[0])])
             continue;
-        dp_status status = dp_node_prepare(node, &p->plans[step]);
+        dp_status status = has_parts(p, node) ? copy_other_parts(p, node) : make_plan(p, node);
         if (status != DP_OK)
             return status;
-        if (p->plans[step]->finds_dims && !dp_node_finds_dims(node))
-            return dp_fail(DP_ERR_INTERNAL, "%s finds dims, but its function does not say so", node->type);
-        p->names[step] = node->name;
-        p->n_patches += (uint32_t)p->plans[step]->n_tensors;
-        if (p->plans[step]->workspace_bytes > workspace)
-            workspace = p->plans[step]->workspace_bytes;
-        step++;
     }
-    p->n_plans = step;
+    size_t workspace = 0;
+    for (uint32_t i = 0; i < p->n_plans; i++)
+        if (p->plans[i]->workspace_bytes > workspace)
+            workspace = p->plans[i]->workspace_bytes;
     p->workspace_offset = p->work_bytes;
     p->work_bytes += (workspace + 63) & ~(size_t)63;
     return DP_OK;
@@ -159,7 +162,7 @@ static dp_status make_patches(dp_program *p) {
                 continue;
             if (plan->finds_dims)
                 p->most[p->n_patches] = plan->tensors[t].view;
-            p->patches[p->n_patches++] = (patch){base, p->same[(uintptr_t)*base - 1]};
+            p->patches[p->n_patches++] = (patch){base, p->storage.root[(uintptr_t)*base - 1]};
         }
     }
     return DP_OK;
@@ -169,7 +172,7 @@ static dp_status make_patches(dp_program *p) {
 static dp_status check_outputs(const dp_program *p, const dp_graph *graph) {
     for (int i = 0; i < graph->n_outputs; i++) {
         const dp_value *value = graph->outputs[i];
-        const place *at = value->is_constant ? NULL : &p->places[number_of(value)];
+        const place *at = value->is_constant ? NULL : &p->places[dp_value_number(value)];
         if (!at || at->kind != PLACE_OUTPUT || at->offset != (size_t)i)
             return dp_fail(DP_ERR_INTERNAL, "output \"%s\" has no node of its own", value->name);
     }
@@ -183,10 +186,10 @@ static dp_status build(dp_program *p, dp_graph *graph) {
     find_places(p, graph);
     status = check_outputs(p, graph);
     if (status == DP_OK)
-        status = dp_spans_place(p->spans, p->n_values, &p->work_bytes);
+        status = dp_spans_place(p->storage.spans, p->n_values, &p->work_bytes);
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->places[i].kind == PLACE_WORK)
-            p->places[i].offset = p->spans[i].offset;
+            p->places[i].offset = p->storage.spans[i].offset;
     if (status == DP_OK)
         status = make_plans(p, graph);
     return status == DP_OK ? make_patches(p) : status;
