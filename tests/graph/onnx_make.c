@@ -12,6 +12,8 @@ struct maker {
     Onnx__OperatorSetIdProto opset, *opsets[1];
     void *blocks[4096];
     int n_blocks;
+    maker *bodies; /* of its nodes, one behind the other */
+    maker *next;
 };
 
 static void *keep(maker *m, void *block) {
@@ -56,7 +58,7 @@ static Onnx__ValueInfoProto *end(maker *m, const char *name) {
     return info;
 }
 
-void make_input(maker *m, const char *name, int type, int rank, const int64_t *dims) {
+static Onnx__ValueInfoProto *typed_end(maker *m, const char *name, int type, int rank, const int64_t *dims) {
     Onnx__ValueInfoProto *info = end(m, name);
     Onnx__TypeProto__Tensor *tensor = room(m, sizeof *tensor);
     Onnx__TensorShapeProto *shape = room(m, sizeof *shape);
@@ -76,7 +78,15 @@ void make_input(maker *m, const char *name, int type, int rank, const int64_t *d
         dim->dim_param = dims[d] < 0 ? text(m, "N") : NULL;
         shape->dim = more(m, shape->dim, shape->n_dim++, dim);
     }
-    m->graph.input = more(m, m->graph.input, m->graph.n_input++, info);
+    return info;
+}
+
+void make_input(maker *m, const char *name, int type, int rank, const int64_t *dims) {
+    m->graph.input = more(m, m->graph.input, m->graph.n_input++, typed_end(m, name, type, rank, dims));
+}
+
+void make_output_of(maker *m, const char *name, int type, int rank, const int64_t *dims) {
+    m->graph.output = more(m, m->graph.output, m->graph.n_output++, typed_end(m, name, type, rank, dims));
 }
 
 void make_output(maker *m, const char *name) {
@@ -150,12 +160,27 @@ void make_real(maker *m, const char *name, float value) {
     a->f = value;
 }
 
+void make_body(maker *m, const char *name, maker *body) {
+    attribute(m, name, 5)->g = &body->graph;
+    body->next = m->bodies;
+    m->bodies = body;
+}
+
+static void free_maker(maker *m) {
+    while (m->bodies) {
+        maker *body = m->bodies;
+        m->bodies = body->next;
+        free_maker(body);
+    }
+    for (int i = 0; i < m->n_blocks; i++)
+        free(m->blocks[i]);
+    free(m);
+}
+
 void *make_end(maker *m, size_t *out_bytes) {
     *out_bytes = onnx__model_proto__get_packed_size(&m->model);
     void *bytes = malloc(*out_bytes + 1);
     onnx__model_proto__pack(&m->model, bytes);
-    for (int i = 0; i < m->n_blocks; i++)
-        free(m->blocks[i]);
-    free(m);
+    free_maker(m);
     return bytes;
 }

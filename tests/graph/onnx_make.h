@@ -21,6 +21,10 @@ void make_node(maker *m, const char *type, const char *inputs, const char *outpu
 void make_integer(maker *m, const char *name, int64_t value);
 void make_integers(maker *m, const char *name, int n, const int64_t *values);
 void make_real(maker *m, const char *name, float value);
+/* A graph inside the node made last: its inputs, nodes and outputs. `body` is gone with m. */
+void make_body(maker *m, const char *name, maker *body);
+/* An output whose type and dims the file says. */
+void make_output_of(maker *m, const char *name, int type, int rank, const int64_t *dims);
 /* The file; free it. The maker is gone. */
 void *make_end(maker *m, size_t *out_bytes);
 
