@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/onnx/element.h"
 #include "graph/onnx/lower.h"
 
 /* "type variant": the attributes have the same names on both sides; absent outputs stay absent. */
