@@ -101,7 +101,7 @@ static dp_status make_plan(dp_program *p, const dp_node *node) {
 static bool has_parts(const dp_program *p, const dp_node *node) {
     bool any = false;
     for (int i = 0; strcmp(node->type, "ConcatD") == 0 && i < node->n_inputs; i++)
-        any |= !node->inputs[i]->is_constant && p->storage.is_part[dp_value_number(node->inputs[i])];
+        any |= node->inputs[i] && !node->inputs[i]->is_constant && p->storage.is_part[dp_value_number(node->inputs[i])];
     return any;
 }
 

@@ -12,7 +12,9 @@ static bool is_listed(const char *type, const char *const *types) {
 bool dp_node_is_alias(const dp_node *node) {
     static const char *const types[] = {"Identity", "Reshape",    "Squeeze",   "Unsqueeze",
                                         "Flatten",  "ExpandDims", "FlattenV2", NULL};
-    return is_listed(node->type, types) && node->outputs[0] && !node->inputs[0]->is_constant;
+    return is_listed(node->type, types) && node->n_inputs > 0 && node->n_outputs > 0 && node->inputs[0] &&
+           node->outputs[0] && !node->inputs[0]->is_constant &&
+           dp_value_bytes(node->inputs[0]) == dp_value_bytes(node->outputs[0]);
 }
 
 /* Concatenations whose parts are written where they belong. */
@@ -65,10 +67,33 @@ static bool may_be_part(const dp_storage *s, const dp_graph *graph, const dp_nod
     return uses.concats == 1 && uses.others == 0;
 }
 
+/* The axis; -1: the node is no concatenation, or one that its function is going to refuse. */
+static int axis_of(const dp_node *node) {
+    const dp_value *whole = node->n_outputs == 1 ? node->outputs[0] : NULL;
+    if (!whole || strcmp(node->type, "ConcatD") != 0)
+        return -1;
+    int rank = whole->tensor.rank;
+    int64_t axis = dp_node_integer(node, "concat_dim", 0), sum = 0;
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis < 0 || axis >= rank)
+        return -1;
+    for (int i = 0; i < node->n_inputs; i++) {
+        const dp_tensor *t = node->inputs[i] ? &node->inputs[i]->tensor : NULL;
+        if (!t || t->rank != rank || t->element != whole->tensor.element)
+            return -1;
+        for (int d = 0; d < rank; d++)
+            if (d != axis && t->dims[d] != whole->tensor.dims[d])
+                return -1;
+        sum += t->dims[axis];
+    }
+    return sum == whole->tensor.dims[axis] ? (int)axis : -1;
+}
+
 static void find_parts(dp_storage *s, const dp_graph *graph, const dp_node *concat) {
     const dp_value *whole = concat->outputs[0];
-    int rank = whole->tensor.rank, axis = (int)dp_node_integer(concat, "concat_dim", 0);
-    axis = axis < 0 ? axis + rank : axis;
+    int axis = axis_of(concat);
+    if (axis < 0)
+        return;
     int64_t at = 0;
     for (int i = 0; i < concat->n_inputs; i++) {
         dp_value *value = concat->inputs[i];
@@ -182,8 +207,7 @@ void dp_storage_find(dp_storage *s, const dp_graph *graph) {
         }
     }
     for (const dp_node *node = graph->first; node; node = node->next)
-        if (strcmp(node->type, "ConcatD") == 0 && node->n_outputs == 1 && node->outputs[0])
-            find_parts(s, graph, node);
+        find_parts(s, graph, node);
     for (const dp_node *node = graph->first; node; node = node->next) {
         if (!dp_node_is_alias(node) || !s->is_work[dp_value_number(node->outputs[0])])
             continue;
