@@ -1,8 +1,8 @@
 /*
  * cases.c - the ONNX project's own test cases: a folder each, with model.onnx and test_data_set_0/{input,output}_N.pb.
- *   test_graph_cases FOLDER EXPECTED.tsv [NAME]
- * FOLDER holds the cases' folders. EXPECTED lists those that need not pass, each with the reason; one that passes all
- * the same is an error, too, so that the list stays true.
+ *   test_graph_cases EXPECTED.tsv [-document=FILE] [-only=CASE] FOLDER...
+ * Each FOLDER holds the folders of cases. EXPECTED lists those that need not pass, each with the reason; one that passes all the
+ * same is an error, too, so that the list stays true. FILE must have the table of all results as it is.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -14,6 +14,7 @@
 
 #include "base/half.h"
 #include "graph/compile.h"
+#include "graph/onnx/onnx.h"
 #include "graph/onnx/tensor.h"
 #include "graph/program.h"
 #include "graph/staged.h"
@@ -89,7 +90,10 @@ static double element(const dp_tensor *t, int64_t i) {
 }
 
 /* ONNX's own test runner compares with a relative tolerance of 1e-3 and an absolute one of 1e-7; half has 10 bits. */
-static bool is_close(const dp_tensor *got, const dp_tensor *want, char *why, size_t why_bytes) {
+static bool is_close(const dp_tensor *got, const dp_tensor *stored, char *why, size_t why_bytes) {
+    dp_tensor as_bits = *stored, *want = &as_bits;
+    if (got->element == DP_BF16 && stored->element == DP_U16) /* NumPy has no bfloat16: its bits are in the file */
+        as_bits.element = DP_BF16;
     if (got->element != want->element || got->rank != want->rank ||
         memcmp(got->dims, want->dims, (size_t)want->rank * sizeof want->dims[0]) != 0) {
         char a[160], b[160];
@@ -185,6 +189,28 @@ static bool run_open(const bytes *file, dp_value **in, int n_in, dp_value **want
     return fine;
 }
 
+/*
+ * Some files give an input that is only looked at for its type, as one element of it; the model declares another shape,
+ * which is taken, with zeros. bfloat16 is stored as uint16: the declared type counts.
+ */
+static bool take_declared(const bytes *file, dp_model *keep, dp_value **in, int n_in) {
+    dp_model *model;
+    int opset;
+    if (dp_onnx_read(file->data, file->size, NULL, &opset, &model) != DP_OK)
+        return false;
+    bool fine = true;
+    for (int i = 0; fine && i < n_in && i < model->graph->n_inputs; i++) {
+        const dp_tensor *declared = &model->graph->inputs[i]->tensor;
+        bool bits = declared->element == DP_BF16 && in[i]->tensor.element == DP_U16;
+        if (bits)
+            in[i]->tensor.element = DP_BF16;
+        if (dp_value_is_known(model->graph->inputs[i]) && declared->rank != in[i]->tensor.rank)
+            fine = (in[i] = dp_value_constant(keep, NULL, declared->element, declared->dims, declared->rank, NULL)) != NULL;
+    }
+    dp_model_free(model);
+    return fine;
+}
+
 static bool run_case(const char *folder, char *why, size_t why_bytes) {
     char path[1024];
     bytes file;
@@ -200,8 +226,12 @@ static bool run_case(const char *folder, char *why, size_t why_bytes) {
     dp_value *all[ENDS];
     int n_kept = 0;
     bool fine = n_in >= 0 && n_want > 0, stopped = false;
-    memcpy(all, in, sizeof all);
     snprintf(why, why_bytes, "an input or output is no tensor");
+    if (fine && !take_declared(&file, keep, in, n_in)) {
+        snprintf(why, why_bytes, "%s", dp_fail_message());
+        fine = false;
+    }
+    memcpy(all, in, sizeof all);
     for (int i = 0; fine && i < n_in; i++) {
         bool frozen = gives_shape(&in[i]->tensor, i);
         shapes[i] = (dp_input_shape){NULL, in[i]->tensor.rank, {0}, frozen ? in[i]->tensor.base : NULL};
@@ -235,39 +265,139 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int main(int argc, char **argv) {
-    bytes list = {NULL, 0};
-    if (argc < 3 || !read_file(argv[2], &list)) {
-        fprintf(stderr, "usage: %s FOLDER EXPECTED.tsv [NAME]\n", argv[0]);
-        return 2;
-    }
-    ((char *)list.data)[list.size] = '\0';
-    DIR *folder = opendir(argv[1]);
-    static char *names[4096];
-    int n = 0, passed = 0, failed = 0, excuses = 0;
-    for (struct dirent *entry; folder && (entry = readdir(folder)) && n < 4096;)
-        if (entry->d_name[0] != '.' && (argc < 4 || strcmp(argv[3], entry->d_name) == 0))
+enum { CASES = 4096, REASONS = 64 };
+
+typedef struct reason {
+    char text[160];
+    int count;
+} reason;
+
+typedef struct results {
+    const bytes *expected;
+    const char *only;
+    int cases, passed, failed;
+    int not_applicable, excluded; /* excluded: all that need not pass */
+    reason reasons[REASONS];
+    int n_reasons;
+} results;
+
+static void count_reason(results *r, const char *line) {
+    char text[160];
+    int k = 0;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+    r->excluded++;
+    r->not_applicable += strncmp(text, "not applicable", 14) == 0;
+    while (k < r->n_reasons && strcmp(r->reasons[k].text, text) != 0)
+        k++;
+    if (k == REASONS)
+        return;
+    r->n_reasons += k == r->n_reasons;
+    memcpy(r->reasons[k].text, text, sizeof text);
+    r->reasons[k].count++;
+}
+
+static void run_named(results *r, const char *folder, const char *name) {
+    char path[900], why[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    dp_fail_clear();
+    bool fine = run_case(path, why, sizeof why);
+    const char *excuse = excused(r->expected, name);
+    r->cases++;
+    r->passed += fine;
+    if (excuse)
+        count_reason(r, excuse);
+    if (fine == (excuse == NULL))
+        return;
+    r->failed++;
+    printf("FAILED %s\t%s\n", name, fine ? "passes, but is listed as one that need not" : why);
+}
+
+static void run_folder(results *r, const char *path) {
+    static char *names[CASES];
+    DIR *folder = opendir(path);
+    int n = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder)) && n < CASES;)
+        if (entry->d_name[0] != '.' && (!r->only || strcmp(r->only, entry->d_name) == 0))
             names[n++] = strdup(entry->d_name);
     if (folder)
         closedir(folder);
     qsort(names, (size_t)n, sizeof names[0], by_text);
     for (int i = 0; i < n; i++) {
-        char path[900], why[1024];
-        snprintf(path, sizeof path, "%s/%s", argv[1], names[i]);
-        dp_fail_clear();
-        bool fine = run_case(path, why, sizeof why);
-        const char *excuse = excused(&list, names[i]);
-        if (fine && !excuse)
-            passed++;
-        else if (!fine && excuse)
-            excuses++;
-        else {
-            failed++;
-            printf("FAILED %s\t%s\n", names[i], fine ? "passes, but is listed as one that need not" : why);
-        }
+        run_named(r, path, names[i]);
         free(names[i]);
     }
+}
+
+static int by_reason(const void *a, const void *b) {
+    const reason *x = a, *y = b;
+    return x->count != y->count ? y->count - x->count : strcmp(x->text, y->text);
+}
+
+/* The tables of docs/conformance.md. */
+static void write_tables(FILE *file, const results *all, int n, char **folders) {
+    fprintf(file, "| folder | cases | pass | not applicable | not done |\n|---|---|---|---|---|\n");
+    results total = {NULL};
+    for (int i = 0; i < n; i++) {
+        const results *r = &all[i];
+        const char *slash = strrchr(folders[i], '/');
+        fprintf(file, "| %s | %d | %d | %d | %d |\n", slash ? slash + 1 : folders[i], r->cases, r->passed, r->not_applicable,
+                r->excluded - r->not_applicable);
+        for (int k = 0; k < r->n_reasons; k++)
+            for (int times = 0; times < r->reasons[k].count; times++)
+                count_reason(&total, r->reasons[k].text);
+    }
+    qsort(total.reasons, (size_t)total.n_reasons, sizeof total.reasons[0], by_reason);
+    fprintf(file, "\n| why not | cases |\n|---|---|\n");
+    for (int k = 0; k < total.n_reasons; k++)
+        fprintf(file, "| %s | %d |\n", total.reasons[k].text, total.reasons[k].count);
+}
+
+static bool check_document(const char *path, const results *all, int n, char **folders) {
+    bytes document = {NULL, 0};
+    char *tables = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&tables, &size);
+    if (!memory || !read_file(path, &document))
+        return false;
+    ((char *)document.data)[document.size] = '\0';
+    write_tables(memory, all, n, folders);
+    fclose(memory);
+    bool fine = strstr(document.data, tables) != NULL;
+    if (!fine)
+        printf("FAILED %s must have these tables:\n%s", path, tables);
+    free(tables);
+    free(document.data);
+    return fine;
+}
+
+int main(int argc, char **argv) {
+    bytes list = {NULL, 0};
+    static results all[16];
+    char *folders[16];
+    const char *document = NULL, *only = NULL;
+    int n = 0, failed = 0, cases = 0;
+    if (argc < 3 || !read_file(argv[1], &list)) {
+        fprintf(stderr, "usage: %s EXPECTED.tsv [-document=FILE] [-only=CASE] FOLDER...\n", argv[0]);
+        return 2;
+    }
+    ((char *)list.data)[list.size] = '\0';
+    for (int i = 2; i < argc; i++) {
+        if (strncmp(argv[i], "-document=", 10) == 0)
+            document = argv[i] + 10;
+        else if (strncmp(argv[i], "-only=", 6) == 0)
+            only = argv[i] + 6;
+        else if (n < 16)
+            folders[n++] = argv[i];
+    }
+    for (int i = 0; i < n; i++) {
+        all[i] = (results){.expected = &list, .only = only};
+        run_folder(&all[i], folders[i]);
+        printf("%s: %d cases, %d passed, %d failed, %d listed as not passing\n", folders[i], all[i].cases, all[i].passed,
+               all[i].failed, all[i].excluded);
+        failed += all[i].failed;
+        cases += all[i].cases;
+    }
+    bool fine = !document || only || check_document(document, all, n, folders);
     free(list.data);
-    printf("%d cases, %d of them listed as not passing\n%d passed, %d failed\n", n, excuses, passed, failed);
-    return failed || n == 0;
+    return failed || cases == 0 || !fine;
 }

@@ -280,6 +280,16 @@ static void wrong_models_say_why(void **state) {
     make_node(m, "LeakyRelu", "x", "y");
     make_real(m, "slope", 2);
     fails(m, "slope");
+    m = begin(); /* nodes that go with others are all named, what comes behind them is not */
+    make_node(m, "LeakyRelu", "x", "a");
+    make_real(m, "slope", 2);
+    make_node(m, "Elu", "a", "b");
+    make_real(m, "beta", 2);
+    make_node(m, "Elu", "x", "c");
+    make_real(m, "gamma", 2);
+    make_node(m, "Add", "b c", "y");
+    fails(m, "2 nodes are not supported: node \"node 0\" (LeakyRelu): attribute slope is not supported; node \"node 2\" "
+             "(Elu): attribute gamma is not supported");
     m = begin();
     make_node(m, "Concat", "x x", "y");
     make_integer(m, "axis", 7);

@@ -326,22 +326,38 @@ dp_status dp_low_rename(dp_lowering *l) {
 
 /* All nodes. */
 
-typedef struct unknown_types {
-    char list[1024];
-    int count;
-} unknown_types;
+/* Nodes that cannot be done, in the words of a sentence; what does not fit is counted. */
+typedef struct refusals {
+    char list[840]; /* a sentence holds about 1,000 */
+    int count, left_out;
+} refusals;
 
-static void note_unknown(unknown_types *u, const dp_node *node) {
-    size_t used = strlen(u->list);
-    u->count++;
-    if (used < sizeof u->list - 1)
-        snprintf(u->list + used, sizeof u->list - used, "%s%s (node \"%s\")", used ? ", " : "", node->type, node->name);
+static void note(refusals *r, const char *format, ...) DP_PRINTF(2, 3);
+static void note(refusals *r, const char *format, ...) {
+    char text[320];
+    size_t used = strlen(r->list);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r->count++;
+    if (r->left_out || used + strlen(text) + 2 >= sizeof r->list)
+        r->left_out++;
+    else
+        snprintf(r->list + used, sizeof r->list - used, "%s%s", used ? "; " : "", text);
 }
 
-static void find_unknown(const dp_graph *graph, int opset, unknown_types *u) {
+static dp_status refuse(const refusals *r, const char *what) {
+    char more[48] = "";
+    if (r->left_out)
+        snprintf(more, sizeof more, "; and %d more", r->left_out);
+    return dp_fail(DP_ERR_UNSUPPORTED, "%d nodes %s: %s%s", r->count, what, r->list, more);
+}
+
+static void find_unknown(const dp_graph *graph, int opset, refusals *u) {
     for (const dp_node *node = graph->first; node; node = node->next) {
         if (!find_row(node->type, opset))
-            note_unknown(u, node);
+            note(u, "%.64s (node \"%.64s\")", node->type, node->name);
         for (int i = 0; i < node->n_bodies; i++)
             find_unknown(node->bodies[i].graph, opset, u);
     }
@@ -378,13 +394,36 @@ static dp_status check_outputs(const dp_node *node) {
     return DP_OK;
 }
 
+/* Whether everything is known that a row reads: something is not behind a node that was refused. */
+static bool is_ready(const dp_node *node) {
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] && !dp_value_is_known(node->inputs[i]))
+            return false;
+    return true;
+}
+
+/* A refused node stays where it is, so that the others can be asked, too. */
+static dp_status set_aside(dp_node *node, dp_node *before, dp_status status, refusals *refused) {
+    if (status != DP_ERR_UNSUPPORTED)
+        return status;
+    note(refused, "%s", dp_fail_message());
+    roll_back(node, before);
+    return DP_OK;
+}
+
 dp_status dp_onnx_lower(dp_graph *graph, int opset, dp_onnx_cut *out_cut) {
+    refusals refused = {.count = 0};
     *out_cut = (dp_onnx_cut){.stopped = false};
     for (dp_node *node = graph->first, *next; node; node = next) {
         const dp_onnx_row *row = find_row(node->type, opset);
         dp_node *before = node->previous;
+        next = node->next;
+        if (refused.count && !is_ready(node))
+            continue;
         dp_lowering l = {.node = node, .model = graph->model, .opset = opset, .detail = row->detail};
         dp_status status = row->lower(&l);
+        if (refused.count && (l.wanted || l.runs_apart || (status != DP_OK && status != DP_ERR_UNSUPPORTED)))
+            break;
         if (l.wanted || l.runs_apart) {
             roll_back(node, before);
             uint32_t wanted = l.wanted ? wanted_with(node, l.wanted) : 0;
@@ -393,23 +432,28 @@ dp_status dp_onnx_lower(dp_graph *graph, int opset, dp_onnx_cut *out_cut) {
         }
         if (status == DP_OK)
             status = check_outputs(node);
-        if (status != DP_OK)
-            return status;
+        if (status != DP_OK) {
+            status = set_aside(node, before, status, &refused);
+            if (status != DP_OK)
+                return status;
+            continue;
+        }
         next = node->next;
         dp_node_remove(node);
+        if (l.finds_dims && refused.count)
+            break;
         if (l.finds_dims) {
             *out_cut = (dp_onnx_cut){.stopped = true, .finds_dims = true, .node = next};
             return DP_OK;
         }
     }
-    return DP_OK;
+    if (refused.count == 1)
+        return dp_fail(DP_ERR_UNSUPPORTED, "%s", refused.list);
+    return refused.count ? refuse(&refused, "are not supported") : DP_OK;
 }
 
 dp_status dp_onnx_check(const dp_graph *graph, int opset) {
-    unknown_types unknown = {.count = 0};
+    refusals unknown = {.count = 0};
     find_unknown(graph, opset, &unknown);
-    if (unknown.count)
-        return dp_fail(DP_ERR_UNSUPPORTED, "%d nodes have types that are not supported: %s", unknown.count,
-                       unknown.list);
-    return DP_OK;
+    return unknown.count ? refuse(&unknown, "have types that are not supported") : DP_OK;
 }

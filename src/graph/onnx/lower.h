@@ -20,7 +20,8 @@ dp_status dp_onnx_check(const dp_graph *graph, int opset);
 
 /*
  * The graph's nodes in order, as far as possible: shapes of its inputs must be known, and dp_onnx_check have passed. What depends on
- * constants only is computed. The nodes from *out_cut->node on stay as they were.
+ * constants only is computed. The nodes from *out_cut->node on stay as they were. DP_ERR_UNSUPPORTED with a sentence that names all
+ * nodes that are refused and do not depend on others that are, each with its reason.
  */
 dp_status dp_onnx_lower(dp_graph *graph, int opset, dp_onnx_cut *out_cut);
 

@@ -192,3 +192,20 @@ dp_status dp_low_unpool(dp_lowering *l) {
     y = dp_low_end(l, node);
     return dp_low_last(l, dp_low_begin(l, "PadV3", 1, 2, y, dp_low_list(l, pairs, 2 * rank)), DP_EL_NONE);
 }
+
+/* The known runs are numbers; those that are texts are refused. */
+dp_status dp_low_ngrams(dp_lowering *l) {
+    static const char *const lists[] = {"pool_int64s",     "ngram_counts",    "ngram_indexes",  "weights",
+                                        "max_gram_length", "min_gram_length", "max_skip_count", "mode"};
+    if (dp_low_need(l, 1) != DP_OK)
+        return l->status;
+    if (dp_node_attribute(l->node, "pool_strings"))
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "pool_strings: texts are not supported");
+    dp_node *node = dp_low_begin(l, "NGramCounts", 1, 1, dp_low_in(l, 0));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && node; i++) {
+        const dp_arg *given = dp_node_attribute(l->node, lists[i]);
+        if (given && l->status == DP_OK)
+            l->status = dp_node_set(node, given);
+    }
+    return dp_low_last(l, node, DP_F32);
+}

@@ -56,6 +56,32 @@ dp_status dp_low_compare(dp_lowering *l) {
     return dp_low_last(l, dp_low_begin(l, l->detail, 1, 2, a, b), DP_EL_BOOL);
 }
 
+/*
+ * Before version 7 the second operand is repeated only where attribute broadcast says so, with its dims from dim `axis` of
+ * the first on.
+ */
+dp_status dp_low_aligned(dp_lowering *l) {
+    int64_t dims[DP_TENSOR_DIMS];
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *a = dp_low_in(l, 0), *b = dp_low_in(l, 1);
+    int rank = a->tensor.rank, own = b->tensor.rank;
+    int64_t axis = dp_node_integer(l->node, "axis", rank - own);
+    axis += axis < 0 ? rank : 0;
+    if (dp_node_integer(l->node, "broadcast", 0) && own < rank) {
+        if (axis < 0 || axis + own > rank)
+            return dp_low_fail(l, DP_ERR_ARGUMENT, "axis is %lld, but %d dimensions do not fit there", (long long)axis, own);
+        for (int d = 0; d < own; d++)
+            dims[d] = b->tensor.dims[d];
+        for (int d = own; d < rank - axis; d++)
+            dims[d] = 1;
+        b = dp_low_end(l, dp_low_begin(l, "Reshape", 1, 2, b, dp_low_list(l, dims, (int)(rank - axis))));
+    }
+    bool truth = strstr(l->detail, "Logical") || strcmp(l->detail, "Equal") == 0 || strcmp(l->detail, "Less") == 0 ||
+                 strcmp(l->detail, "Greater") == 0 || strcmp(l->detail, "NotEqual") == 0;
+    return dp_low_last(l, dp_low_begin(l, l->detail, 1, 2, a, b), truth ? DP_EL_BOOL : DP_EL_NONE);
+}
+
 dp_status dp_low_mean(dp_lowering *l) {
     if (dp_low_need(l, l->node->n_inputs ? l->node->n_inputs : 1) != DP_OK)
         return l->status;
@@ -136,10 +162,14 @@ dp_status dp_low_where(dp_lowering *l) {
 dp_status dp_low_prelu(dp_lowering *l) {
     if (dp_low_need(l, 2) != DP_OK)
         return l->status;
-    dp_value *x = dp_low_in(l, 0), *zero = dp_low_scalar(l, x, 0);
+    dp_value *x = dp_low_in(l, 0), *slope = dp_low_in(l, 1), *zero = dp_low_scalar(l, x, 0);
+    if (l->opset < 7 && slope->tensor.rank == 1 && x->tensor.rank > 1) { /* one per channel */
+        int64_t dims[DP_TENSOR_DIMS] = {slope->tensor.dims[0], 1, 1, 1, 1, 1, 1, 1};
+        slope = dp_low_end(l, dp_low_begin(l, "Reshape", 1, 2, slope, dp_low_list(l, dims, x->tensor.rank - 1)));
+    }
     dp_value *below = dp_low_end(l, dp_low_begin(l, "Minimum", 1, 2, x, zero));
     dp_value *above = dp_low_end(l, dp_low_begin(l, "Relu", 1, 1, x));
-    dp_value *scaled = dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, below, dp_low_in(l, 1)));
+    dp_value *scaled = dp_low_end(l, dp_low_begin(l, "Mul", 1, 2, below, slope));
     return dp_low_last(l, dp_low_begin(l, "Add", 1, 2, above, scaled), DP_EL_NONE);
 }
 

@@ -180,7 +180,10 @@ static dp_value *over_channels(dp_lowering *l, dp_value *vector, int rank) {
 dp_status dp_low_batch_norm(dp_lowering *l) {
     if (dp_low_need(l, 5) != DP_OK)
         return l->status;
-    if (dp_node_integer(l->node, "training_mode", 0))
+    bool old = l->opset < 7; /* such models say when they infer, and may have statistics of every place */
+    if (old && !dp_node_integer(l->node, "spatial", 1))
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "spatial is 0, which is not supported");
+    if (dp_node_integer(l->node, "training_mode", 0) || (old && !dp_node_integer(l->node, "is_test", 0)))
         return dp_low_fail(l, DP_ERR_UNSUPPORTED, "training_mode is not supported");
     dp_value *x = dp_low_in(l, 0);
     dp_node *node = dp_low_begin(l, "Adds", 1, 1, dp_low_in(l, 4));

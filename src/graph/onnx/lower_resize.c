@@ -281,3 +281,14 @@ dp_status dp_low_grid_sample(dp_lowering *l) {
     dp_low_integer(l, node, "align_corners", dp_node_integer(l->node, "align_corners", 0));
     return dp_low_last(l, node, DP_EL_NONE);
 }
+
+/* theta for each picture of the batch; the size is that of the pictures: batch, channels, dims of space. */
+dp_status dp_low_affine_grid(dp_lowering *l) {
+    int64_t size[DP_TENSOR_DIMS];
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    int n = dp_low_numbers(l, 1, size, DP_TENSOR_DIMS);
+    dp_node *node = dp_low_begin(l, "AffineGrid", 1, 2, dp_low_in(l, 0), dp_low_list(l, size, n));
+    dp_low_integer(l, node, "align_corners", dp_node_integer(l->node, "align_corners", 0));
+    return dp_low_last(l, node, DP_EL_NONE);
+}

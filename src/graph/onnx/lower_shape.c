@@ -71,13 +71,32 @@ dp_status dp_low_transpose(dp_lowering *l) {
     return dp_low_last(l, node, DP_EL_NONE);
 }
 
-/* The mask, if somebody wants it, is all true. */
+/* Nothing is dropped where a model infers: the mask, if somebody wants it, is all true. */
 dp_status dp_low_dropout(dp_lowering *l) {
+    double ratio = 0.5;
+    uint8_t yes = 1;
     if (dp_low_need(l, 1) != DP_OK)
         return l->status;
-    if (l->node->n_outputs > 1 && l->node->outputs[1])
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "the mask of a model that only infers is not supported");
-    return dp_low_last(l, dp_low_begin(l, "Identity", 1, 1, dp_low_in(l, 0)), DP_EL_NONE);
+    const dp_value *training = dp_low_in(l, 2);
+    if (training && !dp_low_want(l, 2))
+        return l->status;
+    if (training && dp_tensor_count(&training->tensor) == 1 && *(const uint8_t *)training->tensor.base) {
+        if (dp_low_in(l, 1) && !dp_low_number(l, 1, &ratio))
+            return l->status;
+        if (ratio != 0)
+            return dp_low_fail(l, DP_ERR_UNSUPPORTED, "training_mode is not supported");
+    }
+    dp_value *x = dp_low_in(l, 0);
+    if (l->node->n_outputs > 1 && l->node->outputs[1]) {
+        int element = l->opset < 10 ? x->tensor.element : DP_EL_BOOL;
+        dp_value *one = l->opset < 10 ? dp_low_scalar(l, x, 1) : dp_value_constant(l->model, NULL, DP_EL_BOOL, NULL, 0, &yes);
+        if (!one)
+            return DP_ERR_OUT_OF_MEMORY;
+        dp_node *mask = dp_low_begin(l, "BroadcastTo", 1, 2, one, dp_low_list(l, x->tensor.dims, x->tensor.rank));
+        dp_low_give(l, mask, 0, 1, element);
+        dp_low_end(l, mask);
+    }
+    return dp_low_last(l, dp_low_begin(l, "Identity", 1, 1, x), DP_EL_NONE);
 }
 
 /* The result's dims are the larger of both. */
@@ -273,4 +292,42 @@ dp_status dp_low_space_to_depth(dp_lowering *l) {
     const int64_t *x = dp_low_in(l, 0)->tensor.dims;
     int64_t dims[] = {x[0], x[1], x[2] / b, b, x[3] / b, b}, out[] = {x[0], x[1] * b * b, x[2] / b, x[3] / b};
     return rearrange(l, dims, perm, 6, out, 4);
+}
+
+/* Cut or padded with zeros at both ends; one more at the end where that is uneven. */
+dp_status dp_low_center(dp_lowering *l) {
+    int64_t shape[DP_TENSOR_DIMS], axes[DP_TENSOR_DIMS], offsets[DP_TENSOR_DIMS], size[DP_TENSOR_DIMS],
+        pairs[2 * DP_TENSOR_DIMS] = {0};
+    if (dp_low_need(l, 2) != DP_OK)
+        return l->status;
+    dp_value *x = dp_low_in(l, 0);
+    int rank = x->tensor.rank, n = dp_low_numbers(l, 1, shape, DP_TENSOR_DIMS);
+    int n_axes = dp_low_axes(l, "axes", INT16_MAX, axes, DP_TENSOR_DIMS);
+    for (int d = 0; !n_axes && d < rank; d++)
+        axes[d] = d;
+    if (l->status != DP_OK)
+        return l->status;
+    if (n != (n_axes ? n_axes : rank))
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "shape has %d numbers, but %d dimensions change", n, n_axes ? n_axes : rank);
+    for (int d = 0; d < rank; d++)
+        offsets[d] = 0, size[d] = x->tensor.dims[d];
+    for (int i = 0; i < n; i++) {
+        int64_t d = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (d < 0 || d >= rank || shape[i] < 0)
+            return dp_low_fail(l, DP_ERR_ARGUMENT, "axis %lld or size %lld is out of range", (long long)axes[i],
+                               (long long)shape[i]);
+        int64_t more = shape[i] - x->tensor.dims[d];
+        if (more <= 0) {
+            offsets[d] = -more / 2;
+            size[d] = shape[i];
+        } else {
+            pairs[2 * d] = more / 2;
+            pairs[2 * d + 1] = more - more / 2;
+        }
+    }
+    dp_node *cut = dp_low_begin(l, "SliceD", 1, 1, x);
+    dp_low_integers(l, cut, "offsets", offsets, rank);
+    dp_low_integers(l, cut, "size", size, rank);
+    dp_value *part = dp_low_end(l, cut);
+    return dp_low_last(l, dp_low_begin(l, "PadV3", 1, 2, part, dp_low_list(l, pairs, 2 * rank)), DP_EL_NONE);
 }
