@@ -431,6 +431,91 @@ static void random_problems(void **unused) {
     }
 }
 
+/* Small factors, and rows of A that are made when they are asked for: the same integers on every rung. */
+
+typedef struct {
+    const uint8_t *data;
+    size_t stride, m, k;
+} made_rows;
+
+static void make_rows(const void *context, size_t row, size_t rows, size_t k_first, size_t k_count, uint8_t *out,
+                      size_t stride) {
+    const made_rows *made = context;
+    assert_true(row + rows <= made->m && k_first + k_count <= made->k);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(out + r * stride, made->data + (row + r) * made->stride + k_first, k_count);
+}
+
+static void run_small_factors(dp_isa isa, unsigned features, const char *rung) {
+    static uint8_t a[300 * 700];
+    static int8_t b[2600 * 40], c[300 * 300], source[300 * 300];
+    const size_t m = 1 + below(chance(50) ? 9 : 60), n = 1 + below(40), k = 1 + below(chance(10) ? 2600 : 300);
+    const size_t stride = chance(50) ? (k + 3) / 4 * 4 : k + below(5);
+    if (stride * m > sizeof a || k * n > sizeof b)
+        return;
+    const bool extreme = chance(20), made = chance(50), by_int = chance(40), add = chance(50), pack = chance(70);
+    for (size_t i = 0; i < stride * m; i++)
+        a[i] = extreme ? 127 : (uint8_t)below(128);
+    for (size_t i = 0; i < k * n; i++)
+        b[i] = (int8_t)(extreme ? chance(90) ? 64 : -64 : (int)below(129) - 64);
+    for (size_t i = 0; i < m * n; i++)
+        source[i] = (int8_t)draw();
+    float scales[40], bias[40];
+    for (size_t j = 0; j < n; j++) {
+        scales[j] = (float)(1 + below(100)) * 1e-4f / (extreme ? 100 : 1);
+        bias[j] = (float)real() * 20;
+    }
+    static int32_t sums[300 * 300];
+    made_rows context = {a, stride, m, k};
+    dp_gemm_problem p = {.m = m, .n = n, .k = k, .alpha = 1, .narrow = true};
+    p.a = (dp_gemm_matrix){.data = made ? (const void *)&context : a, .row_stride = (ptrdiff_t)stride, .column_stride = 1, .dtype = DP_U8};
+    p.a.rows = made ? make_rows : NULL;
+    p.b = (dp_gemm_matrix){.data = b, .row_stride = (ptrdiff_t)n, .column_stride = 1, .dtype = DP_I8};
+    p.c = (dp_gemm_matrix){.data = by_int ? (void *)sums : c, .row_stride = (ptrdiff_t)n, .column_stride = 1, .dtype = by_int ? DP_I32 : DP_I8};
+    if (!by_int) {
+        p.epilogue = (dp_gemm_epilogue){.column_scale = scales, .bias = bias, .bias_dtype = DP_F32,
+                                        .activation = DP_GEMM_CLIP, .clip_low = 3, .clip_high = 100};
+        p.beta = add ? .75f : 0;
+        p.source = (dp_gemm_matrix){.data = source, .row_stride = (ptrdiff_t)n, .column_stride = 1, .dtype = DP_I8};
+    }
+    void *packed = NULL;
+    if (pack) {
+        packed = aligned_alloc(64, (dp_gemm_pack_b_bytes_for(isa, features, &p) + 63) / 64 * 64);
+        assert_int_equal(dp_gemm_pack_b_for(isa, features, &p, packed), DP_OK);
+        p.b.data = packed;
+        p.b.packed = true;
+    }
+    dp_gemm_plan plan;
+    assert_int_equal(dp_gemm_plan_make_for(isa, features, &p, 1 + (unsigned)below(4), &plan), DP_OK);
+    void *scratch = aligned_alloc(64, (plan.scratch_bytes + 64) / 64 * 64);
+    for (size_t t = 0; t < plan.tiles_m * plan.tiles_n; t++)
+        dp_gemm_tile(&plan, t / plan.tiles_n, t % plan.tiles_n, scratch);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            int32_t sum = 0;
+            for (size_t h = 0; h < k; h++)
+                sum += a[i * stride + h] * b[h * n + j];
+            double x = (double)sum * (double)scales[j] + (double)bias[j] + (add ? .75 * source[i * n + j] : 0);
+            x = x < 3 ? 3 : x > 100 ? 100 : x;
+            if (by_int ? sums[i * n + j] != sum : fabs(c[i * n + j] - x) > .5001)
+                fail_msg("%s, %s: %zu x %zu x %zu, element %zu, %zu is %d, expected %g", rung, plan.path, m, n, k, i, j,
+                         by_int ? sums[i * n + j] : c[i * n + j], by_int ? sum : x);
+        }
+    free(scratch);
+    free(packed);
+}
+
+static void small_factors(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 2 * DP_TEST_COUNT; i++) {
+        run_small_factors(DP_ISA_GENERIC, 0, "generic");
+        if (dp_cpu_isa() >= DP_ISA_AVX2)
+            run_small_factors(DP_ISA_AVX2, 0, "avx2");
+        if (dp_cpu_isa() >= DP_ISA_AVX512)
+            run_small_factors(DP_ISA_AVX512, dp_cpu_features() & DP_CPU_AVX512_VNNI, "avx512");
+    }
+}
+
 static void refuses(dp_gemm_problem p, const char *word) {
     dp_gemm_plan plan;
     assert_int_equal(dp_gemm_plan_make(&p, 1, &plan), DP_ERR_ARGUMENT);
@@ -520,7 +605,7 @@ static void special_values(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_problems), cmocka_unit_test(wrong_problems),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_problems), cmocka_unit_test(small_factors), cmocka_unit_test(wrong_problems),
                                        cmocka_unit_test(special_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ DP_INLINE vf activate(vf x, const dp_gemm_epilogue *e) {
 }
 
 static vf load_any(const void *p, dp_dtype dtype, size_t i, size_t n) {
+    if (dtype == DP_I8)
+        return vf_from_vi(n == DP_LANES ? vi_load_i8(p, i) : vi_load_i8_n(p, i, n));
     if (n == DP_LANES)
         return dtype == DP_F32 ? vf_load_f32(p, i) : dtype == DP_F16 ? vf_load_f16(p, i) : vf_load_bf16(p, i);
     return dtype == DP_F32   ? vf_load_f32_n(p, i, n)
@@ -136,11 +138,59 @@ DP_INLINE void finish_part(const dp_gemm_plan *plan, size_t row, size_t column, 
     store_part_of(&p->c, row, column, n, x);
 }
 
+/*
+ * What quantised layers ask for, without the questions of the general way between the vectors: int32 sums to int8, scales and a
+ * float bias per column, an int8 source, bounds.
+ */
+static bool is_requantisation(const dp_gemm_plan *plan) {
+    const dp_gemm_problem *p = &plan->problem;
+    const dp_gemm_epilogue *e = &p->epilogue;
+    return p->c.dtype == DP_I8 && plan->kind != DP_GEMM_F32 && plan->kind != DP_GEMM_BF16 && p->c.column_stride == 1 &&
+           e->column_scale && e->bias && e->bias_dtype == DP_F32 && !e->bias_per_row && !e->row_scale && p->alpha == 1 &&
+           !e->residual.data && (e->activation == DP_GEMM_NONE || e->activation == DP_GEMM_CLIP) &&
+           (p->beta == 0 || (p->source.data && p->source.dtype == DP_I8 && p->source.column_stride == 1));
+}
+
+DP_INLINE void requantise_row(const dp_gemm_problem *p, const bool add, size_t row, size_t column, size_t columns,
+                              const int32_t *sums) {
+    const dp_gemm_epilogue *e = &p->epilogue;
+    const bool clip = e->activation == DP_GEMM_CLIP;
+    const vf low = vf_set(clip && e->clip_low > -128 ? e->clip_low : -128), beta = vf_set(p->beta);
+    const vf high = vf_set(clip && e->clip_high < 127 ? e->clip_high : 127);
+    const float *scale = e->column_scale + column, *bias = (const float *)e->bias + column;
+    int8_t *to = (int8_t *)(uintptr_t)p->c.data + (ptrdiff_t)row * p->c.row_stride + (ptrdiff_t)column;
+    const int8_t *source = add ? (const int8_t *)p->source.data + (ptrdiff_t)row * p->source.row_stride + (ptrdiff_t)column : NULL;
+    size_t j = 0;
+    for (; j + DP_LANES <= columns; j += DP_LANES) {
+        vf x = vf_fma(vf_from_vi(vi_load_i32(sums, j)), vf_load_f32(scale, j), vf_load_f32(bias, j));
+        if (add)
+            x = vf_fma(beta, vf_from_vi(vi_load_i8(source, j)), x);
+        vi_store_i8(to, j, vi_from_vf(vf_rint(vf_least(vf_greatest(x, low), high))));
+    }
+    if (DP_LANES > 1 && j < columns) {
+        const size_t rest = columns - j;
+        vf x = vf_fma(vf_from_vi(vi_load_i32_n(sums, j, rest)), vf_load_f32_n(scale, j, rest), vf_load_f32_n(bias, j, rest));
+        if (add)
+            x = vf_fma(beta, vf_from_vi(vi_load_i8_n(source, j, rest)), x);
+        vi_store_i8_n(to, j, rest, vi_from_vf(vf_rint(vf_least(vf_greatest(x, low), high))));
+    }
+}
+
 void DP_RUNG(dp_gemm_finish)(const dp_gemm_plan *plan, dp_gemm_spot spot, const uint32_t *sums, size_t stride) {
     const dp_gemm_problem *p = &plan->problem;
     const dp_gemm_epilogue *e = &p->epilogue;
     if (p->c.dtype == DP_I32) {
         finish_int(plan, spot, (const int32_t *)sums, stride);
+        return;
+    }
+    if (is_requantisation(plan)) {
+        for (size_t i = 0; i < spot.rows; i++) {
+            const int32_t *row = (const int32_t *)sums + i * stride;
+            if (p->beta != 0)
+                requantise_row(p, true, spot.i + i, spot.j, spot.columns, row);
+            else
+                requantise_row(p, false, spot.i + i, spot.j, spot.columns, row);
+        }
         return;
     }
     for (size_t i = 0; i < spot.rows; i++) {

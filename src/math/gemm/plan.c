@@ -72,11 +72,13 @@ static dp_status check_epilogue(const dp_gemm_problem *p) {
                        type_name(e->bias_dtype), integer ? " or int32" : "");
     if ((unsigned)e->activation >= DP_GEMM_ACTIVATION_COUNT)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: activation %d does not exist", (int)e->activation);
-    if (p->c.dtype == DP_I8 && p->beta != 0)
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is int8, so beta must be 0");
-    if (p->source.data && (p->c.dtype == DP_I32 ? p->source.dtype != DP_I32 : !is_float(p->source.dtype)))
+    bool int_source = p->c.dtype == DP_I32 || p->c.dtype == DP_I8;
+    if (p->source.data && (p->c.dtype == DP_I32 || !is_float(p->source.dtype)) &&
+        !(int_source && p->source.dtype == p->c.dtype))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: the source is %s; expected %s", type_name(p->source.dtype),
-                       p->c.dtype == DP_I32 ? "int32, as C" : "a float type");
+                       p->c.dtype == DP_I32  ? "int32, as C"
+                       : p->c.dtype == DP_I8 ? "a float type, or int8, as C"
+                                             : "a float type");
     if (e->residual.data && !is_float(e->residual.dtype))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: the residual is %s; expected a float type",
                        type_name(e->residual.dtype));
@@ -99,8 +101,9 @@ static dp_status check(const dp_gemm_problem *p) {
     if (!p->c.data)
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is NULL");
     if (p->a.fill || (p->b.fill && (p->b.dtype != DP_F32 || p->b.packed || p->n_blocks)))
-        return dp_fail(DP_ERR_ARGUMENT,
-                       "matrix product: fill is for a B of floats that is neither packed nor in blocks");
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: fill is for a B of floats that is neither packed nor in blocks");
+    if (p->b.rows || (p->a.rows && (p->a.dtype != DP_U8 || p->a.packed || p->n_blocks)))
+        return dp_fail(DP_ERR_ARGUMENT, "matrix product: rows are for an A of uint8 that is neither packed nor in blocks");
     if (p->k && (!(p->n_blocks && !p->a.packed ? (const void *)p->a.blocks : p->a.data) ||
                  !(p->n_blocks && !p->b.packed ? (const void *)p->b.blocks : p->b.data)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: A or B is NULL");
@@ -111,7 +114,7 @@ static dp_gemm_kind kind_of(const dp_gemm_problem *p, const dp_gemm_rung *rung) 
     if (p->b.dtype == DP_I8 && !p->quant.scale && p->a.dtype == DP_I8 && rung->kernels[DP_GEMM_I8])
         return DP_GEMM_I8;
     if (p->b.dtype == DP_I8 && !p->quant.scale)
-        return rung->kernels[DP_GEMM_U8] ? DP_GEMM_U8 : DP_GEMM_I16;
+        return rung->kernels[DP_GEMM_U8] || (p->narrow && p->a.dtype == DP_U8 && rung->narrow) ? DP_GEMM_U8 : DP_GEMM_I16;
     if (p->a.dtype == DP_BF16 && p->b.dtype == DP_BF16 && rung->kernels[DP_GEMM_BF16])
         return DP_GEMM_BF16;
     return DP_GEMM_F32;
@@ -124,7 +127,8 @@ static void plan_units(dp_gemm_plan *plan) {
     plan->kind = kind_of(p, plan->rung);
     plan->group = groups[plan->kind];
     plan->tiled = plan->rung->tiled_kinds >> plan->kind & 1;
-    plan->micro_rows = plan->tiled ? 2 * DP_GEMM_TILE : plan->rung->rows;
+    plan->narrow = plan->kind == DP_GEMM_U8 && !plan->rung->kernels[DP_GEMM_U8];
+    plan->micro_rows = plan->tiled ? 2 * DP_GEMM_TILE : plan->narrow ? DP_GEMM_NARROW_ROWS : plan->rung->rows;
     plan->a_flip = plan->kind == DP_GEMM_U8 && p->a.dtype == DP_I8;
     plan->segment_units = dp_gemm_ceil(p->k, plan->group);
     plan->units = plan->segment_units * (p->n_blocks ? p->n_blocks : 1);
@@ -168,7 +172,7 @@ static size_t packed_row_units(size_t units) {
 }
 
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
-    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill)
+    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill || p->a.rows)
         return DP_GEMM_DECODE_NO;
     const bool bytes = kind != DP_GEMM_F32 && kind != DP_GEMM_BF16;
     if (kind != DP_GEMM_F32 && p->b.packed) /* pairs and quads are packed for the micro-kernel only */
@@ -276,6 +280,9 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     size_t row_bytes = (size_t)(p->a.row_stride < 0 ? -p->a.row_stride : p->a.row_stride) * 4;
     plan->a_direct = p->a.packed || (plan->kind == DP_GEMM_F32 && p->a.dtype == DP_F32 && p->a.column_stride == 1 &&
                                      !p->n_blocks && p->a.row_stride > 0 && row_bytes % 4096 && p->n <= 128);
+    if (plan->kind == DP_GEMM_U8 && p->a.dtype == DP_U8 && !p->a.packed && !p->a.rows && p->a.column_stride == 1 &&
+        !p->n_blocks && p->a.row_stride > 0 && p->a.row_stride % 4 == 0 && p->k % 4 == 0 && (uintptr_t)p->a.data % 4 == 0)
+        plan->a_direct = true;
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */
     plan->rows_at = 0;
     plan->panel_at = rows * packed_row_units(plan->unit_block) * 4;
