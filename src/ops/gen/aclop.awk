@@ -4,7 +4,7 @@
 #
 # Columns: type, inputs, outputs, attributes, family, mapping, element types. Things of a list are separated by "; ":
 #   x  a tensor        x*  a list of tensors        x?  may be missing
-#   ints axis, int axis, number alpha   an input whose contents prepare reads
+#   ints axis, int axis, number alpha   an input whose contents prepare reads; data filter: the same of a whole tensor
 #   int axis = 0, bool, float, text, type, ints = 1 1 1 1   an attribute with a default (without one it must be given);
 #   ending in ? it may be missing; == instead of = means that no other value is taken
 
@@ -99,7 +99,7 @@ function add_attributes(column,    tokens, count, i, text, flags, at, words, kin
 
 BEGIN {
     FS = "\t"
-    split("ints INT_LIST int INTEGER number SCALAR", pairs, " ")
+    split("ints INT_LIST int INTEGER number SCALAR data TENSOR", pairs, " ")
     for (i = 1; i in pairs; i += 2)
         value_kinds[pairs[i]] = pairs[i + 1]
     split("int INTEGER bool INTEGER float REAL text TEXT type TYPE ints INT_LIST floats FLOAT_LIST", pairs2, " ")

@@ -70,6 +70,7 @@ typedef struct binding {
     const dp_typed_call *call;
     dp_arg args[DP_OP_PARAMS];
     dp_scalar scalars[SCALARS];
+    dp_tensor data; /* of the one input whose contents are read as they are */
     int64_t room[ROOM];
     int n_scalars, n_room;
 } binding;
@@ -152,7 +153,14 @@ static dp_status bind_value(binding *b, int p, const dp_tensor *tensor, const vo
     const dp_elementwise_table *t = dp_elementwise_current();
     dp_arg *arg = &b->args[p];
     dp_arg_kind kind = b->call->type->op.params[p].kind;
-    uint32_t allowed = kind == DP_ARG_SCALAR ? DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL) : DP_EL_INTS;
+    if (kind == DP_ARG_TENSOR && contents) {
+        b->data = *tensor;
+        b->data.base = (void *)(uintptr_t)contents;
+        arg->as.tensor = &b->data;
+        return DP_OK;
+    }
+    uint32_t allowed = kind == DP_ARG_TENSOR   ? DP_SET_ALL
+                       : kind == DP_ARG_SCALAR ? DP_EL_FLOATS | DP_EL_INTS | DP_EL_BIT(DP_EL_BOOL) : DP_EL_INTS;
     dp_arg as_tensor = {.name = arg->name, .kind = DP_ARG_TENSOR, .as.tensor = tensor};
     dp_status status = dp_element_expect(&as_tensor, allowed);
     if (status != DP_OK)
