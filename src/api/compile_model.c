@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/chip.h"
+#include "graph/calibration.h"
 #include "graph/compile_shapes.h"
 #include "graph/model_file.h"
 
@@ -82,7 +83,24 @@ static dp_status read_kind(const dp_compile_options *o, dp_shape_request *reques
     return DP_OK;
 }
 
-static dp_status compile(const dp_compile_options *o, const dp_named_shape *shapes, int n_shapes, FILE *print) {
+/* What calibration goes with. */
+static dp_status take_calibration(const dp_compile_options *o, dp_precision *precision, dp_calibration *calibration) {
+    const char *method = o->calibration_method ? o->calibration_method : "percentile";
+    if (!o->calibration)
+        return o->calibration_method ? dp_fail(DP_ERR_ARGUMENT, "calibration_method is given, but no calibration data") : DP_OK;
+    if (strcmp(method, "minmax") != 0 && strcmp(method, "percentile") != 0)
+        return dp_fail(DP_ERR_ARGUMENT, "calibration_method is \"%.40s\", but must be minmax or percentile", method);
+    if (precision->mode != DP_PRECISION_ORIGIN)
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "calibration makes int8 of convolutions and leaves all else as it is: give no other precision mode than origin");
+    *calibration = (dp_calibration){.path = o->calibration, .whole_range = strcmp(method, "minmax") == 0};
+    precision->calibration = calibration;
+    return DP_OK;
+}
+
+static dp_status compile(const dp_compile_options *o, const dp_named_shape *shapes, int n_shapes, FILE *print, char *report,
+                         size_t report_bytes) {
+    dp_calibration calibration = {0};
     dp_precision precision = {.half_inputs = o->input_fp16_nodes, .output_type = o->output_type};
     dp_shape_request request = {.named = shapes, .n_named = n_shapes, .progress = o->progress, .data = o->progress_data};
     dp_compiled compiled;
@@ -96,6 +114,8 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     if (status == DP_OK)
         status = read_kind(o, &request);
     if (status == DP_OK)
+        status = take_calibration(o, &precision, &calibration);
+    if (status == DP_OK)
         status = read_file(o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
@@ -108,9 +128,14 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
                              .outputs = o->out_nodes};
     status = dp_compile_shapes(&source, &request, &compiled);
     dp_free(bytes);
+    if (status == DP_OK && o->calibration && compiled.shapes.kind != DP_SHAPES_FIXED)
+        status = dp_fail(DP_ERR_UNSUPPORTED, "calibration is for models of one fixed shape: give it with input_shape");
+    if (status == DP_OK && o->calibration)
+        status = dp_calibration_report(&calibration, compiled.variants[0]->graph, report, report_bytes);
     if (status == DP_OK)
         status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
     dp_compiled_free(&compiled);
+    dp_calibration_free(&calibration);
     return status;
 }
 
@@ -125,7 +150,7 @@ static dp_status check(const dp_compile_options *o) {
     return DP_OK;
 }
 
-static dp_status run(const dp_compile_options *o) {
+static dp_status run(const dp_compile_options *o, char *report, size_t report_bytes) {
     dp_named_shape shapes[INPUTS_MAX] = {{NULL, {0}}};
     int n_shapes = 0;
     dp_status status = check(o);
@@ -141,7 +166,7 @@ static dp_status run(const dp_compile_options *o) {
             status = dp_fail(DP_ERR_IO, "dump_graph %s: %s", o->dump_graph, strerror(errno));
     }
     if (status == DP_OK)
-        status = compile(o, shapes, n_shapes, print);
+        status = compile(o, shapes, n_shapes, print, report, report_bytes);
     if (print && print != stdout && fclose(print) != 0 && status == DP_OK)
         status = dp_fail(DP_ERR_IO, "dump_graph %s: %s", o->dump_graph, strerror(errno));
     free(text);
@@ -149,8 +174,10 @@ static dp_status run(const dp_compile_options *o) {
 }
 
 bool dp_compile_model(const dp_compile_options *options, char *message, size_t message_bytes) {
-    dp_status status = run(options);
     if (message_bytes)
-        snprintf(message, message_bytes, "%s", status == DP_OK ? "" : dp_fail_message());
+        message[0] = '\0';
+    dp_status status = run(options, message, message_bytes);
+    if (message_bytes && status != DP_OK)
+        snprintf(message, message_bytes, "%s", dp_fail_message());
     return status == DP_OK;
 }

@@ -139,7 +139,8 @@ static void modes(void **state) {
         expect(c->factors, c->between, wanted_y, wanted_z);
         for (int k = 0; k < ROWS * OUT; k++) {
             double y_step = 4e-6 + 2 * c->step;
-            if (fabs((double)z[k] - wanted_z[k]) > c->step * (2 + wanted_z[k]) || fabs((double)y[k] - wanted_y[k]) > y_step)
+            if (fabs((double)z[k] - wanted_z[k]) > c->step * (2 + wanted_z[k]) ||
+                fabs((double)y[k] - wanted_y[k]) > y_step)
                 print_error("mode %s%s, element %d: z %g, expected %g; y %g, expected %g\n", c->mode ? c->mode : "",
                             c->v2 ? c->v2 : "", k, (double)z[k], wanted_z[k], (double)y[k], wanted_y[k]);
             assert_true(fabs((double)z[k] - wanted_z[k]) <= c->step * (2 + wanted_z[k]));
@@ -198,7 +199,8 @@ static void ends_change_type(void **state) {
     dp_model_free(wide);
 }
 
-static void refused(const char *mode, const char *mode_v2, const char *half_inputs, const char *output_type, const char *word) {
+static void refused(const char *mode, const char *mode_v2, const char *half_inputs, const char *output_type,
+                    const char *word) {
     assert_null(compile(mode, mode_v2, half_inputs, output_type));
     if (!strstr(dp_fail_message(), word))
         print_error("message: %s; missing: %s\n", dp_fail_message(), word);

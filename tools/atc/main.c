@@ -50,6 +50,8 @@ int main(int argc, char **argv) {
                                   .soc_version = option("soc_version"),
                                   .precision_mode = option("precision_mode"),
                                   .precision_mode_v2 = option("precision_mode_v2"),
+                                  .calibration = option("calibration"),
+                                  .calibration_method = option("calibration_method"),
                                   .input_fp16_nodes = option("input_fp16_nodes"),
                                   .output_type = option("output_type"),
                                   .dynamic_batch_size = option("dynamic_batch_size"),
@@ -59,6 +61,7 @@ int main(int argc, char **argv) {
                                   .progress = show_progress,
                                   .dump_graph = option("dump-graph")};
     if (dp_compile_model(&compile, message, sizeof message)) {
+        fputs(message, stdout);
         puts("ATC run success");
         return 0;
     }

@@ -17,6 +17,8 @@ option_row options[] = {
     {"dump-graph", OPTION_USED, "FILE, or - for the terminal: the graph after each step", NULL},
     {"precision_mode", OPTION_USED, "must_keep_origin_dtype (unless given), force_fp16, allow_mix_precision, ...", NULL},
     {"precision_mode_v2", OPTION_USED, "origin (unless given), fp16, bf16, mixed_float16, mixed_bfloat16, cube_fp16in_fp32out", NULL},
+    {"calibration", OPTION_USED, "FILE.npy or a folder of such: inputs to make int8 of convolutions with; accuracy is printed", NULL},
+    {"calibration_method", OPTION_USED, "percentile (unless given) or minmax: how ranges are found", NULL},
     {"input_fp16_nodes", OPTION_USED, "\"name;name\": inputs that the program gives as half", NULL},
     {"output_type", OPTION_USED, "FP32, FP16, UINT8, or \"node:index:type;...\": the types of outputs", NULL},
     {"log", OPTION_ACCEPTED, "debug, info, warning, error, null", NULL},

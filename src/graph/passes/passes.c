@@ -7,6 +7,7 @@ const dp_pass dp_passes[] = {
     {"norm", "layer normalisation spelled out in steps becomes one node", dp_pass_norm},
     {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
     {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
+    {"quantise", "convolutions become int8 where there is calibration", dp_pass_quantise},
     {"precision", "floats become half or bfloat16 where it was asked for", dp_pass_precision},
     {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
     {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},

@@ -24,9 +24,9 @@ typedef struct dp_picture_table {
     void (*dequantise)(float *to, const uint8_t *x, size_t n, float scale, float zero);
     /* to[j * rows + i] = from[i * columns + j] */
     void (*transpose)(uint8_t *to, const uint8_t *from, size_t rows, size_t columns);
-    /* y[c] = bound(scale[c] * sum over taps of x[t][c] * w[t * n + c] + bias[c]), rounded */
-    void (*depthwise)(uint8_t *y, const uint8_t *const *x, const int8_t *w, size_t taps, size_t n, const float *scale,
-                      const float *bias, float low, float high);
+    /* y[c] = bound(scale[c] * sum over taps of x[t][c] * w[t * w_step + c] + bias[c]), rounded, for c < n */
+    void (*depthwise)(uint8_t *y, const uint8_t *const *x, const int8_t *w, size_t taps, size_t n, size_t w_step,
+                      const float *scale, const float *bias, float low, float high);
     /* y[c] = the greatest of x[t][c] */
     void (*greatest)(uint8_t *y, const uint8_t *const *x, size_t taps, size_t n);
 } dp_picture_table;

@@ -16,7 +16,7 @@
 #include "ops/tiles.h"
 #include "runtime/pool.h"
 
-enum { TAPS_MOST = 1024, ALIGN = 64 };
+enum { TAPS_MOST = 1024, ALIGN = 64, TOGETHER_CHANNELS = 64 };
 
 typedef struct state {
     dp_picture x, y;
@@ -26,6 +26,7 @@ typedef struct state {
     float residual_scale, low, high;
     uint8_t zero;
     bool depthwise, direct;
+    int64_t together; /* depthwise: positions of a row that are computed as one, with so many times the channels */
     unsigned threads;
     size_t tiles, scratch_bytes;              /* of a group's product */
     size_t filter_at, filter_bytes, zeros_at; /* in the plan's state, from a multiple of ALIGN on */
@@ -149,27 +150,45 @@ static dp_status run_products(job *j) {
     return DP_OK;
 }
 
-/* Row (n, y) of the result. */
+/* The taps of position ox of a row; those outside the picture are rows of zeros. */
+static void take_taps(const job *j, const uint8_t *from, int64_t top, int64_t ox, const uint8_t **taps) {
+    const state *s = j->s;
+    const dp_picture *x = &s->x;
+    for (int64_t ky = 0; ky < s->kernel_y; ky++)
+        for (int64_t kx = 0; kx < s->kernel_x; kx++) {
+            const int64_t iy = top + ky * s->spread_y, ix = ox * s->step_x - s->pad_x + kx * s->spread_x;
+            bool inside = iy >= 0 && iy < x->height && ix >= 0 && ix < x->width;
+            *taps++ = inside ? from + (iy * x->width + ix) * x->channels : j->zeros;
+        }
+}
+
+/*
+ * Row (n, y) of the result. With a step of 1 the taps of neighbours are neighbours: where all columns are inside,
+ * several positions are one with more channels, so that few channels fill vectors, too.
+ */
 static void depthwise_row(void *context, size_t tile, void *scratch) {
     const job *j = context;
     const state *s = j->s;
-    const dp_picture *x = &s->x;
     const dp_picture_table *t = dp_picture_current();
+    const size_t channels = (size_t)s->x.channels, n_taps = (size_t)(s->kernel_y * s->kernel_x);
+    const size_t all = channels * (size_t)s->together;
     const int64_t n = (int64_t)tile / s->y.height, top = (int64_t)tile % s->y.height * s->step_y - s->pad_y;
-    const uint8_t *from = j->x + n * x->height * x->width * x->channels, **taps = scratch;
-    uint8_t *y = j->y + (int64_t)tile * s->y.width * s->y.channels;
+    const uint8_t *from = j->x + n * s->x.height * s->x.width * s->x.channels, **taps = scratch;
     const int8_t *filter = (const int8_t *)aligned(dp_plan_state(j->plan)) + s->filter_at;
-    const float *scale = dp_plan_data(j->plan, s->scale_slot), *bias = dp_plan_data(j->plan, s->bias_slot);
-    const size_t channels = (size_t)x->channels, n_taps = (size_t)(s->kernel_y * s->kernel_x);
-    for (int64_t ox = 0; ox < s->y.width; ox++) {
-        size_t k = 0;
-        for (int64_t ky = 0; ky < s->kernel_y; ky++)
-            for (int64_t kx = 0; kx < s->kernel_x; kx++) {
-                const int64_t iy = top + ky * s->spread_y, ix = ox * s->step_x - s->pad_x + kx * s->spread_x;
-                bool inside = iy >= 0 && iy < x->height && ix >= 0 && ix < x->width;
-                taps[k++] = inside ? from + (iy * x->width + ix) * x->channels : j->zeros;
-            }
-        t->depthwise(y + (size_t)ox * channels, taps, filter, n_taps, channels, scale, bias, s->low, s->high);
+    float *scale = (float *)(taps + n_taps), *bias = scale + all;
+    for (size_t i = 0; i < all; i += channels) {
+        memcpy(scale + i, dp_plan_data(j->plan, s->scale_slot), channels * sizeof *scale);
+        memcpy(bias + i, dp_plan_data(j->plan, s->bias_slot), channels * sizeof *bias);
+    }
+    const int64_t reach = (s->kernel_x - 1) * s->spread_x;
+    uint8_t *y = j->y + (int64_t)tile * s->y.width * s->y.channels;
+    for (int64_t ox = 0; ox < s->y.width;) {
+        take_taps(j, from, top, ox, taps);
+        const int64_t left = ox - s->pad_x, last = left + s->together - 1 + reach;
+        const bool many = s->together > 1 && left >= 0 && last < s->x.width && ox + s->together <= s->y.width;
+        t->depthwise(y + (size_t)ox * channels, taps, filter, n_taps, many ? all : channels, all, scale, bias, s->low,
+                     s->high);
+        ox += many ? s->together : 1;
     }
     if (j->table)
         apply_table(j, y, (size_t)s->y.width * channels);
@@ -184,7 +203,9 @@ static dp_status run(dp_plan *plan) {
     if (!s->y.batch || !s->y.height || !s->y.width || !s->y.channels)
         return DP_OK;
     return s->depthwise ? dp_tiles_run((size_t)(s->y.batch * s->y.height),
-                                       (size_t)(s->kernel_y * s->kernel_x) * sizeof(void *) + ALIGN, depthwise_row, &j)
+                                       (size_t)(s->kernel_y * s->kernel_x) * sizeof(void *) +
+                                           2 * (size_t)(s->together * s->x.channels) * sizeof(float) + ALIGN,
+                                       depthwise_row, &j)
                         : run_products(&j);
 }
 
@@ -275,7 +296,8 @@ static dp_status take_rest(const dp_operator_call *call, state *s, const int64_t
 static dp_status plan_filter(state *s, const dp_tensor *w, size_t *out_bytes) {
     s->threads = (unsigned)dp_pool_width();
     if (s->depthwise) {
-        s->filter_bytes = (size_t)dp_tensor_count(w);
+        s->together = s->step_x == 1 && s->x.channels < TOGETHER_CHANNELS ? TOGETHER_CHANNELS / s->x.channels : 1;
+        s->filter_bytes = (size_t)(dp_tensor_count(w) * s->together);
     } else {
         dp_gemm_problem p = problem_of(s, w->base);
         s->filter_bytes = (dp_gemm_pack_b_bytes(&p) + ALIGN - 1) / ALIGN * ALIGN;
@@ -284,7 +306,7 @@ static dp_status plan_filter(state *s, const dp_tensor *w, size_t *out_bytes) {
     if (__builtin_mul_overflow(s->filter_bytes, s->depthwise ? 1 : (size_t)s->groups, &all) || all > SIZE_MAX / 4)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no memory holds the filter");
     s->zeros_at = (all + ALIGN - 1) / ALIGN * ALIGN;
-    *out_bytes = sizeof *s + ALIGN + s->zeros_at + (size_t)s->x.channels;
+    *out_bytes = sizeof *s + ALIGN + s->zeros_at + (size_t)(s->x.channels * (s->together ? s->together : 1));
     return DP_OK;
 }
 
@@ -292,11 +314,12 @@ static dp_status fill_filter(dp_plan *plan, const int8_t *w) {
     const state *s = dp_plan_state(plan);
     char *room = aligned(dp_plan_state(plan));
     const size_t taps = (size_t)(s->kernel_y * s->kernel_x), channels = (size_t)s->x.channels;
-    memset(room + s->zeros_at, s->zero, channels);
+    memset(room + s->zeros_at, s->zero, channels * (size_t)(s->together ? s->together : 1));
     if (s->depthwise) {
-        for (size_t c = 0; c < channels; c++)
+        const size_t all = channels * (size_t)s->together;
+        for (size_t c = 0; c < all; c++)
             for (size_t t = 0; t < taps; t++)
-                room[s->filter_at + t * channels + c] = w[c * taps + t];
+                room[s->filter_at + t * all + c] = w[c % channels * taps + t];
         return DP_OK;
     }
     for (int64_t g = 0; g < s->groups; g++) {

@@ -39,28 +39,43 @@ static void transpose(uint8_t *to, const uint8_t *from, size_t rows, size_t colu
 }
 
 /* Sums of up to four products fit 16 bits. */
-static void depthwise(uint8_t *y, const uint8_t *const *x, const int8_t *w, size_t taps, size_t n, const float *scale,
-                      const float *bias, float low, float high) {
-    for (size_t first = 0; first < n; first += AT_ONCE) {
-        const size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
-        int32_t sum[AT_ONCE];
+static inline __attribute__((always_inline)) void depthwise_block(uint8_t *y, const uint8_t *const *x, size_t first,
+                                                                  const int8_t *w, size_t taps, size_t w_step,
+                                                                  const size_t count, const float *scale,
+                                                                  const float *bias, float low, float high) {
+    int32_t sum[AT_ONCE];
+    for (size_t t = 0; t < taps; t += 4) {
+        const size_t end = taps - t < 4 ? taps : t + 4;
+        const uint8_t *from = x[t] + first;
+        const int8_t *weight = w + t * w_step + first;
         int16_t part[AT_ONCE];
-        memset(sum, 0, sizeof sum);
-        for (size_t t = 0; t < taps; t += 4) {
-            const size_t some = taps - t < 4 ? taps - t : 4;
-            memset(part, 0, sizeof part);
-            for (size_t k = t; k < t + some; k++) {
-                const uint8_t *from = x[k] + first;
-                const int8_t *weight = w + k * n + first;
-                DP_IVDEP for (size_t c = 0; c < count; c++) part[c] =
-                    (int16_t)(part[c] + (int16_t)((int16_t)from[c] * (int16_t)weight[c]));
-            }
-            DP_IVDEP for (size_t c = 0; c < AT_ONCE; c++) sum[c] += part[c];
+        DP_IVDEP for (size_t c = 0; c < count; c++) part[c] = (int16_t)((int16_t)from[c] * (int16_t)weight[c]);
+        for (size_t k = t + 1; k < end; k++) {
+            from = x[k] + first;
+            weight = w + k * w_step + first;
+            DP_IVDEP for (size_t c = 0; c < count; c++) part[c] =
+                (int16_t)(part[c] + (int16_t)((int16_t)from[c] * (int16_t)weight[c]));
         }
-        DP_IVDEP for (size_t c = 0; c < count; c++) sum[c] =
-            (int32_t)NEAREST(bounded((float)sum[c] * scale[first + c] + bias[first + c], low, high));
-        DP_IVDEP for (size_t c = 0; c < count; c++) y[first + c] = (uint8_t)sum[c];
+        if (t == 0) {
+            DP_IVDEP for (size_t c = 0; c < count; c++) sum[c] = part[c];
+        } else {
+            DP_IVDEP for (size_t c = 0; c < count; c++) sum[c] += part[c];
+        }
     }
+    DP_IVDEP for (size_t c = 0; c < count; c++) sum[c] =
+        (int32_t)NEAREST(bounded((float)sum[c] * scale[first + c] + bias[first + c], low, high));
+    DP_IVDEP for (size_t c = 0; c < count; c++) y[first + c] = (uint8_t)sum[c];
+}
+
+static void depthwise(uint8_t *y, const uint8_t *const *x, const int8_t *w, size_t taps, size_t n, size_t w_step,
+                      const float *scale, const float *bias, float low, float high) {
+    size_t first = 0;
+    for (; first + AT_ONCE <= n; first += AT_ONCE)
+        depthwise_block(y, x, first, w, taps, w_step, AT_ONCE, scale, bias, low, high);
+    for (; first + AT_ONCE / 4 <= n; first += AT_ONCE / 4)
+        depthwise_block(y, x, first, w, taps, w_step, AT_ONCE / 4, scale, bias, low, high);
+    if (first < n)
+        depthwise_block(y, x, first, w, taps, w_step, n - first, scale, bias, low, high);
 }
 
 static void greatest(uint8_t *y, const uint8_t *const *x, size_t taps, size_t n) {
