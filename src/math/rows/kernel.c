@@ -82,7 +82,7 @@ TILES_OF(4)
 TILES_OF(5)
 TILES_OF(6)
 TILES_OF(7)
-    TILES_OF(8) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
+TILES_OF(8) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
 #elif RV_TILE == 6
 TILES_OF(5) TILES_OF(6) static const tile_fn tiles[RV_TILE][4] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
 #else
@@ -157,4 +157,9 @@ static void activate(const dp_rows_finish *finish, const float *x, float *y, siz
     rv_finish_row(finish, x, NULL, y, n);
 }
 
-const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {RV_TILE, run, DP_ROWS_NAME(dp_rows_pixels), activate};
+const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {.tile = RV_TILE,
+                                                   .run = run,
+                                                   .depthwise = DP_ROWS_NAME(dp_rows_pixels),
+                                                   .winograd_in = DP_ROWS_NAME(dp_rows_winograd_in),
+                                                   .winograd_out = DP_ROWS_NAME(dp_rows_winograd_out),
+                                                   .activate = activate};

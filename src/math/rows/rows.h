@@ -81,11 +81,33 @@ typedef struct dp_rows_depthwise {
     ptrdiff_t residual_pixel;
 } dp_rows_depthwise;
 
+/*
+ * Winograd's convolutions of 3 x 3 windows a step of 1 apart: m x m pixels of the output from (m + 2) x (m + 2) of the
+ * input, by as many products (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015); m is 2 or 4.
+ * One tile of the output, some of its columns.
+ */
+typedef struct dp_rows_tile {
+    const float *sums; /* of product k at k * step */
+    size_t step, columns;
+    const float *bias; /* or NULL */
+    float *y;
+    ptrdiff_t y_line, y_pixel;
+    size_t lines, pixels; /* of the tile that are in the image, up to m */
+    const float *residual;
+    ptrdiff_t residual_line, residual_pixel;
+} dp_rows_tile;
+
+/* The points at which m's polynomials are evaluated, as a matrix of (m + 2) x 3 that turns weights: G w G^T. */
+const double *dp_rows_winograd_weights(int m);
+
 typedef struct dp_rows_table {
     size_t tile; /* rows of a tile */
     /* sums: room for count * columns rounded up to 16 floats (dp_rows_room), 64-byte aligned */
     void (*run)(const dp_rows_weights *weights, const dp_rows_block *block, const dp_rows_finish *finish, float *sums);
     void (*depthwise)(const dp_rows_depthwise *part, const dp_rows_finish *finish);
+    /* (m + 2)^2 pixels to the left rows of as many products; whole vectors are written, `step` floats apart */
+    void (*winograd_in)(int m, const float *const *pixels, size_t channels, float *out, size_t step);
+    void (*winograd_out)(int m, const dp_rows_tile *tile, const dp_rows_finish *finish);
     /* y[i] = activation(x[i]); y may be x */
     void (*activate)(const dp_rows_finish *finish, const float *x, float *y, size_t n);
 } dp_rows_table;

@@ -25,3 +25,13 @@ void dp_rows_pack(const float *weights, size_t k, size_t columns, ptrdiff_t k_st
             for (size_t c = first; c < first + DP_ROWS_PANEL; c++)
                 *out++ = c < columns ? weights[(ptrdiff_t)p * k_stride + (ptrdiff_t)c * column_stride] : 0;
 }
+
+const double *dp_rows_winograd_weights(int m) {
+    /* points 0, 1, -1, infinity */
+    static const double two[] = {1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1};
+    /* points 0, 1, -1, 2, -2, infinity */
+    static const double four[] = {1.0 / 4,  0,         0,        -1.0 / 6, -1.0 / 6, -1.0 / 6,
+                                  -1.0 / 6, 1.0 / 6,   -1.0 / 6, 1.0 / 24, 1.0 / 12, 1.0 / 6,
+                                  1.0 / 24, -1.0 / 12, 1.0 / 6,  0,        0,        1};
+    return m == 2 ? two : four;
+}

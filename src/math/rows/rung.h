@@ -6,6 +6,8 @@
 
 #define DP_ROWS_OF(rung)                                                                                               \
     void dp_rows_pixels_##rung(const dp_rows_depthwise *part, const dp_rows_finish *finish);                           \
+    void dp_rows_winograd_in_##rung(int m, const float *const *pixels, size_t channels, float *out, size_t step);      \
+    void dp_rows_winograd_out_##rung(int m, const dp_rows_tile *tile, const dp_rows_finish *finish);                   \
     extern const dp_rows_table dp_rows_table_##rung;
 DP_ROWS_OF(generic)
 DP_ROWS_OF(avx2)

@@ -16,7 +16,8 @@
 #include "runtime/pool.h"
 
 static const char *const activations[DP_ROWS_ACTIVATION_COUNT] = {
-    "none", "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish", "sigmoid", "silu", "tanh", "gelu", "gelu_tanh", "hard_swish_affine"};
+    "none",    "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish",
+    "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh",    "hard_swish_affine"};
 
 /* activation, alpha, beta, residualLast */
 static dp_status take_finish(const dp_arg *in, dp_rows_finish *f) {
@@ -102,7 +103,7 @@ static dp_status take_operands(const dp_operator_call *call, dp_panel_conv *c) {
 }
 
 static dp_status make_plan(const dp_operator_call *call, dp_panel_conv *c, dp_plan **out_plan) {
-    static const char *const names[] = {"rows", "band", "depthwise", "transposed"};
+    static const char *const names[] = {"rows", "band", "depthwise", "transposed", "winograd"};
     dp_panel_divide(c, dp_pool_width());
     if (c->scratch_bytes > (size_t)1 << 40)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "%s of this size needs more room than any machine has", call->op->name);
@@ -192,6 +193,12 @@ static dp_status take_filter(const dp_arg *in, const dp_arg *dilations, const dp
 static dp_status prepare_conv(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in;
     dp_panel_conv c = {0};
+    dp_conv_filter *f = &c.filter;
+    while (f->form < DP_CONV_FORM_COUNT && strcmp(in[10].as.text, dp_conv_form_name(f->form)))
+        f->form++;
+    if (f->form == DP_CONV_FORM_COUNT)
+        return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.24s\", but must be direct, winograd2 or winograd4", in[10].name,
+                       in[10].as.text);
     dp_status status = take_image(&in[0], &c);
     if (status == DP_OK)
         status = take_filter(in, &in[8], &in[9], &c);
@@ -199,11 +206,6 @@ static dp_status prepare_conv(const dp_operator_call *call, dp_plan **out_plan) 
         status = take_finish(&in[11], &c.finish);
     if (status != DP_OK)
         return status;
-    dp_conv_filter *f = &c.filter;
-    while (f->form < DP_CONV_FORM_COUNT && strcmp(in[10].as.text, dp_conv_form_name(f->form)))
-        f->form++;
-    if (f->form == DP_CONV_FORM_COUNT)
-        return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.24s\", which is no form of weights", in[10].name, in[10].as.text);
     for (int d = 0; d < 2; d++) {
         dp_axis axis = {.size = c.in[d],
                         .kernel = f->kernel[d],
@@ -221,7 +223,8 @@ static dp_status prepare_conv(const dp_operator_call *call, dp_plan **out_plan) 
     if (status == DP_OK)
         status = take_operands(call, &c);
     enum { BAND_CHANNELS = 8 };
-    c.way = dp_conv_is_depthwise(f) ? DP_PANEL_DEPTHWISE
+    c.way = dp_conv_winograd(f->form) ? DP_PANEL_WINOGRAD
+            : dp_conv_is_depthwise(f) ? DP_PANEL_DEPTHWISE
             : f->groups == 1 && c.channels <= BAND_CHANNELS && f->kernel[1] > 1 && f->dilation[1] == 1 ? DP_PANEL_BAND
                                                                                                        : DP_PANEL_ROWS;
     return status == DP_OK ? make_plan(call, &c, out_plan) : status;

@@ -10,10 +10,11 @@
 #include "ops/tiles.h"
 
 typedef enum dp_panel_way {
-    DP_PANEL_ROWS,      /* a list of addresses per output pixel */
-    DP_PANEL_BAND,      /* few channels: lines are copied with their padding, and a line of the window is one tap */
-    DP_PANEL_DEPTHWISE, /* sums of pixels */
-    DP_PANEL_TRANSPOSED /* by phases: pixels whose windows have the same taps */
+    DP_PANEL_ROWS,       /* a list of addresses per output pixel */
+    DP_PANEL_BAND,       /* few channels: lines are copied with their padding, and a line of the window is one tap */
+    DP_PANEL_DEPTHWISE,  /* sums of pixels */
+    DP_PANEL_TRANSPOSED, /* by phases: pixels whose windows have the same taps */
+    DP_PANEL_WINOGRAD    /* tiles of 2 x 2 or 4 x 4 pixels (panel_winograd.c) */
 } dp_panel_way;
 
 typedef struct dp_panel_conv {
@@ -31,9 +32,33 @@ typedef struct dp_panel_conv {
     /* Parts of the scratch, in bytes */
     size_t pointers_at, zeros_at, band_at, sums_at, scratch_bytes;
     int64_t band_pitch; /* floats from line to line of the band */
+    int64_t tiles[2];   /* Winograd's, of an image */
+    size_t left_at, products_at;
 } dp_panel_conv;
 
 dp_status dp_panel_run(dp_plan *plan);
+/* A piece of work while it runs. */
+typedef struct dp_panel_job {
+    const dp_panel_conv *conv;
+    const dp_rows_table *table;
+    const float *x, *panels, *bias, *residual;
+    float *y;
+} dp_panel_job;
+
+/* Of Winograd's way: its division, and piece number `tile`. */
+void dp_panel_divide_winograd(dp_panel_conv *conv, int64_t wanted);
+void dp_panel_winograd_piece(void *job, size_t tile, void *scratch);
+
+static inline int64_t dp_panel_up(int64_t n, int64_t by) {
+    return (n + by - 1) / by;
+}
+static inline int64_t dp_panel_at_most(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static inline size_t dp_panel_padded(int64_t bytes) {
+    return ((size_t)bytes + 63) & ~(size_t)63;
+}
+
 /* Divides the work. The sizes are those of tensors that were checked. */
 void dp_panel_divide(dp_panel_conv *conv, unsigned threads);
 

@@ -10,21 +10,11 @@ enum {
     PIECES_PER_THREAD = 4, /* so that threads end together */
 };
 
-static int64_t up(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
-static int64_t at_most(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static size_t padded(int64_t bytes) {
-    return ((size_t)bytes + 63) & ~(size_t)63;
-}
-
 /* Columns of a group in `pieces` pieces of whole panels, if they are not too few for that. */
 static void divide_columns(dp_panel_conv *c, int64_t groups, int64_t columns, int64_t pieces) {
-    pieces = at_most(pieces, columns / COLUMNS_LEAST);
-    c->column_unit = up(up(columns, pieces > 0 ? pieces : 1), 2 * DP_ROWS_PANEL) * 2 * DP_ROWS_PANEL;
-    c->column_units = groups * up(columns, c->column_unit);
+    pieces = dp_panel_at_most(pieces, columns / COLUMNS_LEAST);
+    c->column_unit = dp_panel_up(dp_panel_up(columns, pieces > 0 ? pieces : 1), 2 * DP_ROWS_PANEL) * 2 * DP_ROWS_PANEL;
+    c->column_units = groups * dp_panel_up(columns, c->column_unit);
 }
 
 static void divide_rows(dp_panel_conv *c, int64_t wanted) {
@@ -32,30 +22,33 @@ static void divide_rows(dp_panel_conv *c, int64_t wanted) {
     int64_t most = ROWS;
     while (most > ROWS / 10 && most * taps > POINTERS)
         most -= ROWS / 10;
-    c->unit = total < 1 ? 1 : up(total, up(total, most)); /* pieces of the same size */
-    divide_columns(c, c->filter.groups, c->columns, up(wanted, up(total, c->unit) * c->filter.groups));
+    c->unit = total < 1 ? 1 : dp_panel_up(total, dp_panel_up(total, most)); /* pieces of the same size */
+    divide_columns(c, c->filter.groups, c->columns,
+                   dp_panel_up(wanted, dp_panel_up(total, c->unit) * c->filter.groups));
     /* still too few pieces: fewer rows, down to two tiles */
-    while (c->unit > 2 * DP_ROWS_TILE_MAX * 3 && up(total, c->unit) * c->column_units < wanted)
-        c->unit = up(c->unit, 2);
+    while (c->unit > 2 * DP_ROWS_TILE_MAX * 3 && dp_panel_up(total, c->unit) * c->column_units < wanted)
+        c->unit = dp_panel_up(c->unit, 2);
     if (c->unit < total)
-        c->unit = up(c->unit, 24) * 24; /* whole tiles */
-    c->units = up(total, c->unit);
-    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)c->unit, (size_t)taps) * (int64_t)sizeof(float *));
+        c->unit = dp_panel_up(c->unit, 24) * 24; /* whole tiles */
+    c->units = dp_panel_up(total, c->unit);
+    c->scratch_bytes =
+        dp_panel_padded((int64_t)dp_rows_pointers((size_t)c->unit, (size_t)taps) * (int64_t)sizeof(float *));
     c->zeros_at = c->scratch_bytes;
-    c->scratch_bytes += padded(c->channels * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(c->channels * (int64_t)sizeof(float));
     c->sums_at = c->scratch_bytes;
-    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)c->unit, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    c->scratch_bytes +=
+        dp_panel_padded((int64_t)dp_rows_room((size_t)c->unit, (size_t)c->column_unit) * (int64_t)sizeof(float));
 }
 
 static void divide_band(dp_panel_conv *c, int64_t wanted) {
     const dp_conv_filter *f = &c->filter;
     const int64_t lines = c->batch * c->out[0];
     c->unit = c->out[1] < ROWS ? ROWS / c->out[1] : 1;
-    while (c->unit > 1 && up(c->out[0], c->unit) * c->batch < wanted)
+    while (c->unit > 1 && dp_panel_up(c->out[0], c->unit) * c->batch < wanted)
         c->unit--;
-    c->unit = at_most(c->unit, c->out[0]);
-    c->units = c->batch * up(c->out[0], c->unit);
-    divide_columns(c, 1, c->columns, lines >= wanted ? 1 : up(wanted, lines > 0 ? lines : 1));
+    c->unit = dp_panel_at_most(c->unit, c->out[0]);
+    c->units = c->batch * dp_panel_up(c->out[0], c->unit);
+    divide_columns(c, 1, c->columns, lines >= wanted ? 1 : dp_panel_up(wanted, lines > 0 ? lines : 1));
     c->band_pitch = ((c->out[1] - 1) * f->stride[1] + f->kernel[1]) * c->channels;
     const int64_t band_lines = (c->unit - 1) * f->stride[0] + (f->kernel[0] - 1) * f->dilation[0] + 1;
     const int64_t rows = c->unit * c->out[1];
@@ -65,37 +58,41 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
         divide_rows(c, wanted);
         return;
     }
-    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)f->kernel[0]) * (int64_t)sizeof(float *));
+    c->scratch_bytes =
+        dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)f->kernel[0]) * (int64_t)sizeof(float *));
     c->band_at = c->scratch_bytes;
-    c->scratch_bytes += padded(floats * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(floats * (int64_t)sizeof(float));
     c->sums_at = c->scratch_bytes;
-    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    c->scratch_bytes +=
+        dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
 }
 
 static void divide_depthwise(dp_panel_conv *c, int64_t wanted) {
-    const int64_t channels = c->filter.out_channels, panels = up(channels, DP_ROWS_PANEL);
-    int64_t pieces = at_most(panels, c->batch > 0 ? up(wanted, c->batch) : 1);
-    c->column_unit = up(panels, pieces) * DP_ROWS_PANEL;
-    c->column_units = up(channels, c->column_unit);
+    const int64_t channels = c->filter.out_channels, panels = dp_panel_up(channels, DP_ROWS_PANEL);
+    int64_t pieces = dp_panel_at_most(panels, c->batch > 0 ? dp_panel_up(wanted, c->batch) : 1);
+    c->column_unit = dp_panel_up(panels, pieces) * DP_ROWS_PANEL;
+    c->column_units = dp_panel_up(channels, c->column_unit);
     const int64_t rest = c->batch * c->column_units;
-    pieces = rest > 0 ? at_most(c->out[0], up(wanted, rest)) : 1;
-    c->unit = up(c->out[0], pieces);
-    c->units = c->batch * up(c->out[0], c->unit);
+    pieces = rest > 0 ? dp_panel_at_most(c->out[0], dp_panel_up(wanted, rest)) : 1;
+    c->unit = dp_panel_up(c->out[0], pieces);
+    c->units = c->batch * dp_panel_up(c->out[0], c->unit);
 }
 
 static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
     const dp_conv_filter *f = &c->filter;
-    const int64_t taps = f->kernel[0] * f->kernel[1], rows = up(c->out[1], f->stride[1]);
+    const int64_t taps = f->kernel[0] * f->kernel[1], rows = dp_panel_up(c->out[1], f->stride[1]);
     c->unit = 1;
     c->units = c->batch * c->out[0];
-    divide_columns(c, f->groups, c->columns, c->units > 0 ? up(wanted, c->units) : 1);
-    c->scratch_bytes = padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(float *));
+    divide_columns(c, f->groups, c->columns, c->units > 0 ? dp_panel_up(wanted, c->units) : 1);
+    c->scratch_bytes =
+        dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(float *));
     c->zeros_at = c->scratch_bytes;
-    c->scratch_bytes += padded(c->channels * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(c->channels * (int64_t)sizeof(float));
     c->band_at = c->scratch_bytes; /* the taps of a phase */
-    c->scratch_bytes += padded((f->kernel[0] + f->kernel[1]) * (int64_t)sizeof(int64_t));
+    c->scratch_bytes += dp_panel_padded((f->kernel[0] + f->kernel[1]) * (int64_t)sizeof(int64_t));
     c->sums_at = c->scratch_bytes;
-    c->scratch_bytes += padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    c->scratch_bytes +=
+        dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
 }
 
 void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
@@ -110,17 +107,13 @@ void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
     case DP_PANEL_TRANSPOSED:
         divide_transposed(c, wanted);
         break;
+    case DP_PANEL_WINOGRAD:
+        dp_panel_divide_winograd(c, wanted);
+        break;
     default:
         divide_rows(c, wanted);
     }
 }
-
-typedef struct job {
-    const dp_panel_conv *conv;
-    const dp_rows_table *table;
-    const float *x, *panels, *bias, *residual;
-    float *y;
-} job;
 
 /* The piece of work number `tile`: its rows or lines, its group and the columns in it. */
 typedef struct piece {
@@ -133,11 +126,11 @@ static piece piece_of(const dp_panel_conv *c, size_t tile) {
                   all = c->way == DP_PANEL_DEPTHWISE ? c->filter.out_channels : c->columns;
     piece p = {.unit = (int64_t)tile / c->column_units, .group = part / per_group};
     p.first = part % per_group * c->column_unit;
-    p.columns = at_most(c->column_unit, all - p.first);
+    p.columns = dp_panel_at_most(c->column_unit, all - p.first);
     return p;
 }
 
-static dp_rows_weights weights_of(const job *j, const piece *p, int64_t taps, int64_t channels) {
+static dp_rows_weights weights_of(const dp_panel_job *j, const piece *p, int64_t taps, int64_t channels) {
     const dp_panel_conv *c = j->conv;
     return (dp_rows_weights){.taps = (size_t)taps,
                              .channels = (size_t)channels,
@@ -147,7 +140,7 @@ static dp_rows_weights weights_of(const job *j, const piece *p, int64_t taps, in
 }
 
 /* Rows of the output from pixel `at` on, `step` pixels apart. */
-static dp_rows_block block_of(const job *j, const piece *p, const float **pointers, int64_t at, int64_t step,
+static dp_rows_block block_of(const dp_panel_job *j, const piece *p, const float **pointers, int64_t at, int64_t step,
                               int64_t rows) {
     const dp_panel_conv *c = j->conv;
     const int64_t column = p->group * c->columns;
@@ -176,11 +169,11 @@ static void point_window(const dp_panel_conv *c, const float *image, const float
 }
 
 static void rows_piece(void *context, size_t tile, void *scratch) {
-    const job *j = context;
+    const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const piece p = piece_of(c, tile);
     const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], area = c->out[0] * c->out[1];
-    const int64_t begin = p.unit * c->unit, count = at_most(c->unit, c->batch * area - begin);
+    const int64_t begin = p.unit * c->unit, count = dp_panel_at_most(c->unit, c->batch * area - begin);
     const float **pointers = scratch;
     float *zeros = (float *)((char *)scratch + c->zeros_at);
     memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
@@ -202,12 +195,12 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
 
 /* Copies line y of an image with its padding: what the windows of a line of the output read. */
 static void copy_line(const dp_panel_conv *c, const float *image, int64_t y, float *to) {
-    const int64_t pixels = c->band_pitch / c->channels, left = at_most(c->pad[1], pixels);
+    const int64_t pixels = c->band_pitch / c->channels, left = dp_panel_at_most(c->pad[1], pixels);
     if (y < 0 || y >= c->in[0]) {
         memset(to, 0, (size_t)c->band_pitch * sizeof *to);
         return;
     }
-    const int64_t inside = at_most(c->in[1], pixels - left);
+    const int64_t inside = dp_panel_at_most(c->in[1], pixels - left);
     const float *from = image + y * c->x_stride[1];
     memset(to, 0, (size_t)(left * c->channels) * sizeof *to);
     float *at = to + left * c->channels;
@@ -220,12 +213,13 @@ static void copy_line(const dp_panel_conv *c, const float *image, int64_t y, flo
 }
 
 static void band_piece(void *context, size_t tile, void *scratch) {
-    const job *j = context;
+    const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
     const piece p = piece_of(c, tile);
-    const int64_t per_image = up(c->out[0], c->unit), n = p.unit / per_image, first = p.unit % per_image * c->unit;
-    const int64_t lines = at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
+    const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
+                  first = p.unit % per_image * c->unit;
+    const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
     const int64_t taps = f->kernel[0], size = (int64_t)j->table->tile;
     const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
     const float **pointers = scratch;
@@ -245,11 +239,12 @@ static void band_piece(void *context, size_t tile, void *scratch) {
 
 static void depthwise_piece(void *context, size_t tile, void *scratch) {
     (void)scratch;
-    const job *j = context;
+    const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
     const piece p = piece_of(c, tile);
-    const int64_t per_image = up(c->out[0], c->unit), n = p.unit / per_image, first = p.unit % per_image * c->unit;
+    const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
+                  first = p.unit % per_image * c->unit;
     const int64_t pixel = n * c->out[0] * c->out[1];
     const dp_rows_depthwise part = {.x = j->x + n * c->x_stride[0],
                                     .x_line = c->x_stride[1],
@@ -263,7 +258,7 @@ static void depthwise_piece(void *context, size_t tile, void *scratch) {
                                     .panels = j->panels,
                                     .bias = j->bias,
                                     .line = first,
-                                    .lines = at_most(c->unit, c->out[0] - first),
+                                    .lines = dp_panel_at_most(c->unit, c->out[0] - first),
                                     .first = (size_t)p.first,
                                     .columns = (size_t)p.columns,
                                     .y = j->y + pixel * c->y_pixel,
@@ -288,7 +283,7 @@ static int64_t phase_taps(const dp_conv_filter *f, int d, int64_t phase, int64_t
 
 /* One line of the output: pixels [first, out) by `stride` have the same taps along x. */
 static void transposed_piece(void *context, size_t tile, void *scratch) {
-    const job *j = context;
+    const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
     const piece p = piece_of(c, tile);
@@ -300,7 +295,7 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
     const int64_t count_y = phase_taps(f, 0, (oy + c->pad[0]) % f->stride[0], taps_y, &before_y);
     for (int64_t start = 0; start < f->stride[1] && start < c->out[1]; start++) {
         const int64_t count_x = phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
-        const int64_t taps = count_y * count_x, rows = up(c->out[1] - start, f->stride[1]);
+        const int64_t taps = count_y * count_x, rows = dp_panel_up(c->out[1] - start, f->stride[1]);
         for (int64_t t = 0; t < taps; t++) {
             const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
             const bool inside = y >= 0 && iy < c->in[0];
@@ -323,15 +318,16 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
 
 dp_status dp_panel_run(dp_plan *plan) {
     const dp_panel_conv *c = dp_plan_state(plan);
-    static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece};
+    static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece,
+                                      dp_panel_winograd_piece};
     if (!c->batch || !c->out[0] || !c->out[1])
         return DP_OK;
-    job j = {.conv = c,
-             .table = dp_rows_current(),
-             .x = dp_plan_data(plan, c->x_slot),
-             .panels = dp_plan_data(plan, c->panels_slot),
-             .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),
-             .residual = c->residual_slot < 0 ? NULL : dp_plan_data(plan, c->residual_slot),
-             .y = dp_plan_data(plan, c->y_slot)};
+    dp_panel_job j = {.conv = c,
+                      .table = dp_rows_current(),
+                      .x = dp_plan_data(plan, c->x_slot),
+                      .panels = dp_plan_data(plan, c->panels_slot),
+                      .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),
+                      .residual = c->residual_slot < 0 ? NULL : dp_plan_data(plan, c->residual_slot),
+                      .y = dp_plan_data(plan, c->y_slot)};
     return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes, ways[c->way], &j);
 }

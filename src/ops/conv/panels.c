@@ -7,7 +7,7 @@
 enum { TRANSPOSED_MAX = 1024 };
 
 const char *dp_conv_form_name(dp_conv_form form) {
-    static const char *const names[] = {"direct"};
+    static const char *const names[] = {"direct", "winograd2", "winograd4"};
     return names[form];
 }
 
@@ -27,12 +27,23 @@ static dp_status check(const dp_conv_filter *f) {
             return dp_fail(DP_ERR_ARGUMENT, "kernel %lld, stride %lld and dilation %lld must be 1 to %d",
                            (long long)f->kernel[d], (long long)f->stride[d], (long long)f->dilation[d],
                            DP_WINDOW_LIMIT);
+    bool fits = f->groups == 1 && !f->transposed;
+    for (int d = 0; d < 2; d++)
+        fits = fits && f->kernel[d] == 3 && f->stride[d] == 1 && f->dilation[d] == 1;
+    if (f->form != DP_CONV_FORM_DIRECT && !fits)
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "form is \"%s\", which is for 3 x 3 kernels with strides, dilations and groups of 1 only",
+                       dp_conv_form_name(f->form));
     for (int d = 0; d < 2 && f->transposed; d++)
         if (f->kernel[d] > TRANSPOSED_MAX || f->stride[d] > TRANSPOSED_MAX)
             return dp_fail(DP_ERR_UNSUPPORTED,
                            "kernel %lld and stride %lld of a transposed convolution must be at most %d",
                            (long long)f->kernel[d], (long long)f->stride[d], TRANSPOSED_MAX);
     return DP_OK;
+}
+
+int dp_conv_winograd(dp_conv_form form) {
+    return form == DP_CONV_FORM_WINOGRAD2 ? 2 : form == DP_CONV_FORM_WINOGRAD4 ? 4 : 0;
 }
 
 bool dp_conv_is_depthwise(const dp_conv_filter *f) {
@@ -46,9 +57,10 @@ dp_status dp_conv_panels_count(const dp_conv_filter *f, int64_t *out_floats) {
     int64_t groups = dp_conv_is_depthwise(f) ? 1 : f->groups, columns = f->out_channels / groups;
     int64_t rows = dp_conv_is_depthwise(f) ? 1 : f->in_channels / f->groups, floats;
     columns = (columns + DP_ROWS_PANEL - 1) / DP_ROWS_PANEL * DP_ROWS_PANEL;
-    if (__builtin_mul_overflow(f->kernel[0] * f->kernel[1], rows, &rows) ||
-        __builtin_mul_overflow(rows, columns, &floats) || __builtin_mul_overflow(floats, groups, &floats) ||
-        floats > (int64_t)1 << 40)
+    const int m = dp_conv_winograd(f->form);
+    const int64_t taps = m ? (m + 2) * (m + 2) : f->kernel[0] * f->kernel[1];
+    if (__builtin_mul_overflow(taps, rows, &rows) || __builtin_mul_overflow(rows, columns, &floats) ||
+        __builtin_mul_overflow(floats, groups, &floats) || floats > (int64_t)1 << 40)
         return dp_fail(DP_ERR_ARGUMENT, "weights of %lld x %lld taps, %lld to %lld channels are larger than any memory",
                        (long long)f->kernel[0], (long long)f->kernel[1], (long long)f->in_channels,
                        (long long)f->out_channels);
@@ -100,8 +112,33 @@ static void order_taps(const dp_conv_filter *f, int64_t *out_order, int64_t *roo
     }
 }
 
+/* The panels of (m + 2)^2 matrices, matrix after matrix: element (input, output channel) of matrix (y, x) is that of G
+ * w G^T. */
+static void pack_winograd(const dp_conv_filter *f, const float *weights, float *out) {
+    const int m = dp_conv_winograd(f->form), side = m + 2;
+    const double *g = dp_rows_winograd_weights(m);
+    const int64_t channels = f->in_channels, columns = f->out_channels;
+    const int64_t floats = (int64_t)dp_rows_panel_floats((size_t)channels, (size_t)columns);
+    for (int64_t o = 0; o < (columns + DP_ROWS_PANEL - 1) / DP_ROWS_PANEL * DP_ROWS_PANEL; o++)
+        for (int64_t i = 0; i < channels; i++) {
+            float *to = out + (o / DP_ROWS_PANEL * channels + i) * DP_ROWS_PANEL + o % DP_ROWS_PANEL;
+            const float *w = o < columns ? weights + (o * channels + i) * 9 : NULL;
+            for (int y = 0; y < side; y++)
+                for (int x = 0; x < side; x++, to += floats) {
+                    double sum = 0;
+                    for (int k = 0; k < 9 && w; k++)
+                        sum += g[y * 3 + k / 3] * g[x * 3 + k % 3] * (double)w[k];
+                    *to = (float)sum;
+                }
+        }
+}
+
 dp_status dp_conv_panels_pack(const dp_conv_filter *f, const float *weights, float *out) {
     const int64_t taps = f->kernel[0] * f->kernel[1];
+    if (dp_conv_winograd(f->form)) {
+        pack_winograd(f, weights, out);
+        return DP_OK;
+    }
     if (dp_conv_is_depthwise(f)) {
         dp_rows_pack(weights, (size_t)taps, (size_t)f->out_channels, 1, taps, out);
         return DP_OK;
@@ -118,9 +155,20 @@ dp_status dp_conv_panels_pack(const dp_conv_filter *f, const float *weights, flo
     return DP_OK;
 }
 
+/*
+ * Measured with AVX2: tiles of 4 x 4 are about 2.5 times faster than the direct form where there are enough of them to
+ * read the 4 times larger weights for; then those of 2 x 2, 1.7 times; at 7 x 7 positions neither.
+ */
 dp_conv_form dp_conv_form_choose(const dp_conv_filter *f, int64_t out_height, int64_t out_width) {
-    (void)f;
-    (void)out_height;
-    (void)out_width;
-    return DP_CONV_FORM_DIRECT;
+    enum { CHANNELS_LEAST = 16, TILES_LEAST_4 = 25, TILES_LEAST_2 = 49 };
+    const int64_t tiles4 = (out_height + 3) / 4 * ((out_width + 3) / 4),
+                  tiles2 = (out_height + 1) / 2 * ((out_width + 1) / 2);
+    if (f->groups != 1 || f->transposed || f->in_channels < CHANNELS_LEAST || f->out_channels < CHANNELS_LEAST)
+        return DP_CONV_FORM_DIRECT;
+    for (int d = 0; d < 2; d++)
+        if (f->kernel[d] != 3 || f->stride[d] != 1 || f->dilation[d] != 1)
+            return DP_CONV_FORM_DIRECT;
+    return tiles4 >= TILES_LEAST_4   ? DP_CONV_FORM_WINOGRAD4
+           : tiles2 >= TILES_LEAST_2 ? DP_CONV_FORM_WINOGRAD2
+                                     : DP_CONV_FORM_DIRECT;
 }
