@@ -33,6 +33,22 @@ DP_API int dp_launch_kernel(const dp_kernel_info *info, uint32_t blocks, void *s
 DP_API void dp_launch_refused(const dp_kernel_info *info, int status);
 
 /*
+ * A kernel that a program uses through its address: which cores it needs. The node is the caller's and stays where it is until it is
+ * forgotten. A function may be announced several times.
+ */
+typedef struct dp_known_kernel {
+    const void *function;
+    const dp_kernel_info *info;
+    struct dp_known_kernel *next;
+} dp_known_kernel;
+DP_API void dp_kernel_announce(dp_known_kernel *kernel);
+DP_API void dp_kernel_forget(dp_known_kernel *kernel);
+
+/* The description of the kernel at `function` that was announced; `where` is the launching line. Returns 0 or an aclError when none was; the
+ * reason is in aclGetRecentErrMsg. */
+DP_API int dp_kernel_of_pointer(const void *function, dp_loc where, dp_kernel_info *out_info);
+
+/*
  * Storage of an address-space qualified variable (`__ubuf__ float row[256];`) of the running block: size_bytes in that
  * memory of the core, aligned as its operands must be, taken from the memory's upper end. begin and end nest like the
  * scopes of the variables. A full memory, or a call outside a kernel, is a kernel fault at `loc`.

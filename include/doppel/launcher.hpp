@@ -10,6 +10,9 @@
  * A kernel with default arguments is named twice: by such a lambda, which leaves out what the launch leaves out, and for its
  * parameter types, to which the arguments that are there convert.
  *
+ * Through a pointer: ::dp::launch_through("f", DP_HERE, f, blocks, x, stream)(args); for every kernel whose name a source uses as a
+ * pointer, a known_kernel at its end says what it needs.
+ *
  * The values between the angle brackets:
  *     blocks, x, stream   x: bytes of dynamic UB if it is an integer; a pointer (L2 control of older releases) is ignored
  *     blocks, y           y: the stream if it is a pointer, else bytes of dynamic UB on the default stream
@@ -164,6 +167,46 @@ private:
     launch_config config_;
 };
 
+/* Launch through a pointer: what the kernel needs is known when it runs. */
+template <class... P> class pointer_launch {
+public:
+    pointer_launch(const dp_kernel_info &info, void (*kernel)(P...), const launch_config &config)
+        : info_(info), kernel_(kernel), config_(config) {}
+
+    void operator()(P... args) const {
+        static_assert((!std::is_reference<P>::value && ...), "kernel parameters must not be references");
+        dp_kernel_info info = info_;
+        const int status = dp_kernel_of_pointer(reinterpret_cast<const void *>(kernel_), info_.launch, &info);
+        if (status != 0) {
+            dp_launch_refused(&info_, status);
+            return;
+        }
+        info.launch = info_.launch;
+        info.dynamic_ub_bytes = info_.dynamic_ub_bytes;
+        launch_now(info, config_, kernel_, static_cast<std::remove_cv_t<P>>(args)...);
+    }
+
+private:
+    dp_kernel_info info_;
+    void (*kernel_)(P...);
+    launch_config config_;
+};
+
+/* What ascc writes for a kernel whose name is used as a pointer. */
+class known_kernel {
+public:
+    template <class... P>
+    known_kernel(void (*kernel)(P...), const dp_kernel_info *info) : node_{reinterpret_cast<const void *>(kernel), info, nullptr} {
+        dp_kernel_announce(&node_);
+    }
+    ~known_kernel() { dp_kernel_forget(&node_); }
+    known_kernel(const known_kernel &) = delete;
+    known_kernel &operator=(const known_kernel &) = delete;
+
+private:
+    dp_known_kernel node_;
+};
+
 /* Launch through a generic lambda: the parameters are those of the call. */
 template <class Callee> class generic_launch {
 public:
@@ -226,6 +269,12 @@ typed_launch<P...> launch(const dp_kernel_info &info, const char *name, dp_loc w
                           Config... config) {
     const launch_config values = make_launch_config(config...);
     return {launch_info(info, name, where, values), kernel, values};
+}
+
+template <class... P, class... Config>
+pointer_launch<P...> launch_through(const char *name, dp_loc where, void (*kernel)(P...), Config... config) {
+    const launch_config values = make_launch_config(config...);
+    return {launch_info(dp_kernel_info{}, name, where, values), kernel, values};
 }
 
 template <class Callee, class... Config>

@@ -31,9 +31,11 @@ static void prepare(void) {
     dp_seat_fork_prepare();
     dp_handle_fork_prepare();
     dp_profile_fork_prepare();
+    dp_known_kernel_fork_prepare();
 }
 
 static void parent(void) {
+    dp_known_kernel_fork_done();
     dp_profile_fork_parent();
     dp_handle_fork_done();
     dp_seat_fork_done();
@@ -51,6 +53,7 @@ static void parent(void) {
 }
 
 static void child(void) {
+    dp_known_kernel_fork_done();
     dp_profile_fork_child();
     dp_handle_fork_done();
     dp_seat_fork_done();

@@ -16,6 +16,9 @@
 dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *stream, dp_kernel_entry entry,
                            const void *args, size_t args_bytes);
 
+/* As dp_kernel_of_pointer, with our status: DP_ERR_NOT_FOUND. */
+dp_status dp_launch_find_kernel(const void *function, dp_kernel_info *out_info);
+
 /*
  * Facts about the last kernel that faulted, for aclrtSetExceptionInfoCallback: called on the thread that noticed it,
  * once per failed launch. NULL removes the callback.

@@ -62,4 +62,8 @@ void dp_seat_stop(const dp_launch *launch);
 void dp_seat_fork_prepare(void);
 void dp_seat_fork_done(void);
 
+/* known_kernel.c */
+void dp_known_kernel_fork_prepare(void);
+void dp_known_kernel_fork_done(void);
+
 #endif

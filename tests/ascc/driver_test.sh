@@ -168,7 +168,12 @@ says "says what it needs" "needs the SIMT cores"
 printf '#include "kernel_operator.h"\n__global__ __aicore__ void k(GM_ADDR x);\nint main() {\n    float *f = nullptr;\n    k<<<1, 64, nullptr>>>(f);\n}\n' >broken.asc
 expect 1 "an argument of the wrong type" "$ascc" broken.asc -o broken
 says "is the compiler's error at the launch" "broken.asc:5:"
+printf '#include "kernel_operator.h"\n__global__ __mix__(1, 2) __aicore__ void k(GM_ADDR x) {\n#if  defined(__DAV_C220_VEC__)\n    *x = 1;\n#endif\n}\n' >broken.asc
+expect 1 "a kernel for both cores that decides by a core macro" "$ascc" -c broken.asc -o broken
+says "names kernel, macro's line and cure" 'broken.asc:2: error: kernel k runs on cube cores too, but broken.asc:3 decides by a core macro'
 [ -e broken ] && fail "an error left a program"
+sed -i 's/__mix__(1, 2)/__vector__/' broken.asc
+expect 0 "the same for vector cores" "$ascc" -c broken.asc -o for_vector.o
 expect 0 "no temporary files are left" bash -c "mkdir tmp && TMPDIR=$work/tmp $ascc -c kernel.cpp -o z.o && [ -z \"\$(ls tmp)\" ]"
 
 # --- a launch the runtime refuses

@@ -133,6 +133,23 @@ static void test_launches(void **state) {
            "s)(); }");
 }
 
+static void test_launches_through_pointers(void **state) {
+    (void)state;
+    expect("void g(void (*p)(int)) { p<<<8, s>>>(x); }",
+           "void g(void (*p)(int)) {  ::dp::launch_through(\"p\", ::dp_loc{\"t.asc\", 2}, p, 8, s)(x); }");
+    expect("void g() { if (a) t[i + 1]<<<8, 0, s>>>(x); o->q.f<<<n, 1, 0, s>>>(); (*p)<<<1, s>>>(); return at(3)<<<1, s>>>(); }",
+           "void g() { if (a)  ::dp::launch_through(\"t[i + 1]\", ::dp_loc{\"t.asc\", 2}, t[i + 1], 8, 0, s)(x);  "
+           "::dp::launch_through(\"o->q.f\", ::dp_loc{\"t.asc\", 2}, o->q.f, n, ::dp::thread_block<(1)>{}, 0, s)();  "
+           "::dp::launch_through(\"(*p)\", ::dp_loc{\"t.asc\", 2}, (*p), 1, s)(); return  ::dp::launch_through(\"at(3)\", "
+           "::dp_loc{\"t.asc\", 2}, at(3), 1, s)(); }");
+    /* Kernels whose names are pointers are announced; not those that are only launched, or may be overloaded. */
+    expect("namespace n { namespace { __global__ void f(); } }\nauto *p = n::f;", "namespace n { namespace {            void f(); } }\n"
+           "auto *p = n::f; static const ::dp::known_kernel dp_known_kernel_0(&::n::f, ::dp_kernel_0_info());");
+    expect("__global__ void f(); void f(int); auto p = static_cast<void (*)()>(f);",
+           "           void f(); void f(int); auto p = static_cast<void (*)()>(f);");
+    expect("template <int> __global__ void f(); auto p = f<1>;", "template <int>            void f(); auto p = f<1>;");
+}
+
 static void test_line_markers_set_file_and_line(void **state) {
     (void)state;
     expect("# 40 \"dir/a \\\"b\\\".asc\"\n__global__ void f();\n\nvoid g() { f\n<<<1,\n# 90 \"m.h\" 3\n s>>>(); }",
@@ -148,6 +165,7 @@ static void test_words_are_blanked(void **state) {
            "           inline void a(       uint8_t *p,          T (&r)[4],        float b[8]) { auto q = (       T *)p; }\n"
            "extern \"C\"                     void k(GlobalTensor<       float> &t);\n"
            "struct S {          float *p;        T *next; }; using P =        float; inline        T *f() { return 0; }\n");
+    expect("__global__ __mix__(1, 2) __schedmode__(1) void f();", "                                          void f();");
     expect("void f() { auto p = reinterpret_cast<__ubuf__ T *>(q); __ubuf__ T *a = (__ubuf__ T *)p, *b; x.g<__gm__ T>(); }",
            "void f() { auto p = reinterpret_cast<         T *>(q);          T *a = (         T *)p, *b; x.g<       T>(); }");
 }
@@ -212,7 +230,8 @@ static void test_refusals_name_file_line_and_reason(void **state) {
         {"__global__ void f();\nvoid g() { f<<<1, 2; }", "t.asc:2: error: this <<< has no >>>( that closes it"},
         {"__global__ void f();\nvoid g() { f<<<1, 2>>>; }", "has no >>>("},
         {"void g() { <<<1, 2>>>(); }", "<<< must follow the name of a kernel"},
-        {"__global__ void f();\nvoid g() { o.f<<<1, 2>>>(); }", "a member function cannot be launched"},
+        {"__global__ void f();\nvoid g() { o.f<int><<<1, 2>>>(); }", "a member function cannot be launched"},
+        {"__global__ void f();\nvoid g() { []<<<1, 2>>>(); }", "<<< must follow the name of a kernel"},
         {"__global__ int x;", "__global__ must stand before a function"},
         {"__global__ __mix__(2, 1) void f();", "__mix__(cube, vector) must be"},
         {"__global__ __cube__ void f() { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); }", "contradicts"},
@@ -362,6 +381,7 @@ int main(void) {
         cmocka_unit_test(test_long_lines_are_broken),
         cmocka_unit_test(test_text_without_kernels_is_untouched),
         cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_launches_through_pointers),
         cmocka_unit_test(test_line_markers_set_file_and_line),
         cmocka_unit_test(test_words_are_blanked),
         cmocka_unit_test(test_variables),

@@ -1,3 +1,4 @@
+#include "core_macros.h"
 #include "driver.h"
 
 #include <dirent.h>
@@ -271,9 +272,12 @@ static int translate(driver *d, const input *in, bool with_launcher, const char 
     if (!text_read(&before, preprocessed)) {
         fprintf(stderr, "ascc: error: cannot read %s: %s\n", preprocessed, strerror(errno));
     } else {
+        text condition = {0};
+        const bool by_core = find_core_condition(before.data ? before.data : "", before.size, &condition);
         const rewrite_options how = {.name = in->path, .is_c = in->kind == INPUT_C, .has_launcher = with_launcher,
-                                     .header_dir = d->options->header_dir};
+                                     .core_condition = by_core ? condition.data : NULL, .header_dir = d->options->header_dir};
         const rewrite_result result = rewrite(&how, before.data ? before.data : "", before.size, &after, &messages);
+        text_free(&condition);
         *out_again = result == REWRITE_NEEDS_LAUNCHER;
         status = result == REWRITE_FAILED;
         if (result == REWRITE_DONE && !text_write(&after, out)) {

@@ -12,7 +12,7 @@ bool is_attribute_word(const tokens *t, int32_t i) {
                                         "__launch_bounds__", "__VEC_SCOPE__", "__in_pipe__", "__out_pipe__", "__inout_pipe__",
                                         "__sync_alias__", "__check_sync_alias__", "__sync_noalias__",
                                         "KERNEL_TASK_TYPE_DEFAULT", "KERNEL_TASK_TYPE"};
-    if (t->at[i].length < 8)
+    if (t->at[i].length < 7) /* "__mix__" */
         return false;
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
         if (token_is_word(t, i, words[w]))
@@ -292,15 +292,35 @@ void kernels_collect(unit *u) {
             i = collect_one(u, i);
 }
 
+void kernels_check_cores(unit *u) {
+    for (size_t i = 0; i < u->kernel_count && u->options->core_condition; i++)
+        if (u->kernels[i].is_defined && u->kernels[i].core_mix >= 0 && u->kernels[i].core_mix != DP_MIX_AIV)
+            unit_error(u, u->kernels[i].name_token,
+                       "kernel %s runs on cube cores too, but %s decides by a core macro what is compiled, and a source is compiled once, for "
+                       "vector cores: decide with \"if ASCEND_IS_AIC\" and \"if ASCEND_IS_AIV\"",
+                       u->kernels[i].path, u->options->core_condition);
+}
+
 /* True if `path` ends with the qualified name `callee` at a component border. */
 static bool path_ends_with(const char *path, const char *callee) {
     const size_t p = strlen(path), c = strlen(callee);
     return c <= p && strcmp(path + p - c, callee) == 0 && (c == p || path[p - c - 1] == ':');
 }
 
-const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name) {
+/* True if the word at `name` also stands somewhere where it is not launched: something of that name is declared. */
+static bool is_used_otherwise(const tokens *t, int32_t name) {
+    const token *n = &t->at[name];
+    for (int32_t i = 0; i < t->count; i++)
+        if (t->at[i].length == n->length && t->at[i].kind == TOK_WORD && memcmp(token_text(t, i), token_text(t, name), n->length) == 0 &&
+            !(token_is(t, i + 1, PUNCT_SHIFT_LEFT) && token_is(t, i + 2, '<')))
+            return true;
+    return false;
+}
+
+const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name, bool *out_is_pointer) {
     const tokens *t = &u->tokens;
     text callee = {0};
+    *out_is_pointer = false;
     for (int32_t i = callee_begin; i <= name; i++)
         if (!(i == callee_begin && token_is(t, i, PUNCT_SCOPE)))
             text_add(&callee, token_text(t, i), t->at[i].length);
@@ -316,18 +336,67 @@ const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name) {
                  (strcmp(found->path, k->path) != 0 && found->is_template != k->is_template))
             unsure = true;
     }
-    if (!found)
-        unit_error(u, name,
-                   "%s is launched but no kernel of that name is declared here: declare it as \"__global__ __aicore__ void %s"
-                   "(...)\" (a launch through a pointer or a template parameter is not supported)",
-                   callee.data, callee.data);
+    if (found && !unsure)
+        found->is_launched = true;
     else if (unsure)
         unit_error(u, name, "several kernels named %s need different cores, and it is not clear which one is launched: write "
                             "its full name or give them different names", callee.data);
+    else if (!u->options->is_c && !token_is(t, name + 1, '<') && is_used_otherwise(t, name))
+        *out_is_pointer = true;
     else
-        found->is_launched = true;
+        unit_error(u, name,
+                   "%s is launched but no kernel of that name is declared here: declare it as \"__global__ __aicore__ void %s"
+                   "(...)\"%s",
+                   callee.data, callee.data, u->options->is_c ? " (in C, a launch through a pointer is not supported)" : "");
     text_free(&callee);
     return unsure ? NULL : found;
+}
+
+/* A word that may stand before a call; any other word before `name(` makes it a declaration. */
+static bool precedes_call(const tokens *t, int32_t i) {
+    static const char *const words[] = {"return", "else", "do", "case", "throw", "co_return", "and", "or", "not"};
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
+        if (token_is_word(t, i, words[w]))
+            return true;
+    return false;
+}
+
+/* Its name is used as a pointer, and names nothing but it. */
+static bool is_used_as_pointer(const unit *u, const kernel *k) {
+    const tokens *t = &u->tokens;
+    const size_t length = strlen(k->name);
+    bool used = false;
+    for (int32_t i = 1; i < t->count; i++) {
+        if (t->at[i].length != length || t->at[i].kind != TOK_WORD || memcmp(token_text(t, i), k->name, length) != 0 ||
+            token_is(t, i - 1, '.') || token_is(t, i - 1, PUNCT_ARROW) || token_is(t, i + 1, PUNCT_SCOPE) || token_is(t, i + 1, '<') ||
+            token_is(t, i + 1, PUNCT_SHIFT_LEFT))
+            continue;
+        if (!token_is(t, i + 1, '('))
+            used = true;
+        else if ((t->at[i - 1].kind == TOK_WORD && !precedes_call(t, i - 1)) || token_is(t, i - 1, '*') || token_is(t, i - 1, '&')) {
+            int32_t begin = statement_begin(t, i), is_kernel = 0;
+            for (; begin < i; begin++)
+                is_kernel |= token_is_word(t, begin, "__global__");
+            if (!is_kernel)
+                return false; /* a host function of the same name, perhaps */
+        }
+    }
+    return used;
+}
+
+void kernels_write_known(unit *u, text *out) {
+    for (size_t i = 0; i < u->kernel_count && !u->options->is_c; i++) {
+        const kernel *k = &u->kernels[i];
+        if (k->is_template || k->is_overloaded || !is_used_as_pointer(u, k))
+            continue;
+        text_printf(out, " static const ::dp::known_kernel dp_known_kernel_%zu(&::", i);
+        for (const char *p = k->path; *p; p++) /* an unnamed namespace left "::" behind its outer one's */
+            if (!(p[0] == ':' && p[1] == ':' && (p == k->path || p[-1] == ':')))
+                text_add(out, p, 1);
+            else
+                p++;
+        text_printf(out, ", ::dp_kernel_%zu_info());", i);
+    }
 }
 
 static void put_symbol(const kernel *k, text *out) {

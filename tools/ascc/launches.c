@@ -3,6 +3,7 @@
  *
  * In C++ the tokens of callee, values and arguments stay where they are; text is put around them:
  *     callee<<<b, x, s>>>(a)   ->   ::dp::launch(info, "callee", loc, callee, b, x, s)(a)
+ * or ::dp::launch_through("callee", loc, callee, b, x, s)(a) if the callee is no kernel's name but an expression: a pointer to one.
  * In C the whole head becomes the name and first arguments of a function made for the kernel (c_kernels.c).
  */
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct launch {
     int32_t open;                      /* the "<<" of "<<<" */
     int32_t callee, name;              /* first token of the callee; its last name */
     int32_t template_open;             /* '<' of explicit template arguments, -1 if none */
+    bool is_expression;                /* the callee is more than a qualified name: p->f, table[i], (*f) */
     int32_t value[MAX_VALUES][2];      /* [begin, end) tokens */
     int32_t value_count;
     int32_t close;                     /* first '>' of ">>>" */
@@ -33,10 +35,43 @@ static bool is_statement_word(const tokens *t, int32_t i) {
     return false;
 }
 
+/* First token of the postfix expression that ends at i (a name, an index, a member, a call, parentheses), -1 if it is none. */
+static int32_t postfix_begin(const tokens *t, int32_t i) {
+    while (i >= 0) {
+        if (token_is(t, i, ']') || token_is(t, i, ')')) {
+            const bool is_group = token_is(t, i, ')');
+            i = t->at[i].match;
+            if (i < 0)
+                return -1;
+            const bool has_operand = i > 0 && ((t->at[i - 1].kind == TOK_WORD && !is_statement_word(t, i - 1)) || token_is(t, i - 1, ']') ||
+                                               token_is(t, i - 1, ')'));
+            if (!has_operand)
+                return is_group ? i : -1;
+            i--;
+            continue;
+        }
+        if (t->at[i].kind != TOK_WORD || is_statement_word(t, i))
+            return -1;
+        if (token_is(t, i - 1, PUNCT_SCOPE) && (i < 2 || t->at[i - 2].kind != TOK_WORD))
+            return i - 1;
+        if (!token_is(t, i - 1, '.') && !token_is(t, i - 1, PUNCT_ARROW) && !token_is(t, i - 1, PUNCT_SCOPE))
+            return i;
+        i -= 2;
+    }
+    return -1;
+}
+
 static bool read_callee(unit *u, launch *l) {
     const tokens *t = &u->tokens;
     l->template_open = -1;
     l->name = l->open - 1;
+    if (!u->options->is_c && !token_is(t, l->name, '>')) {
+        l->callee = postfix_begin(t, l->name);
+        for (int32_t i = l->callee; i >= 0 && i <= l->name; i++)
+            l->is_expression |= t->at[i].kind != TOK_WORD && !token_is(t, i, PUNCT_SCOPE);
+        if (l->is_expression)
+            return true;
+    }
     if (token_is(t, l->name, '>')) {
         l->template_open = angle_open(t, l->name);
         l->name = l->template_open - 1;
@@ -143,6 +178,17 @@ static bool is_single_function(const unit *u, const launch *l, const kernel *k) 
            count_template_args(&u->tokens, l) >= k->required_template_args;
 }
 
+/* What stands for "<<<" in `middle`, then the values and what stands for ">>>". */
+static void finish_in_cpp(unit *u, const launch *l, text *middle, const char *between) {
+    const tokens *t = &u->tokens;
+    text_puts(middle, between);
+    if (l->value_count == 4) {
+        text_puts(edit_before(u, l->value[1][0]), "::dp::thread_block<(");
+        text_puts(edit_after(u, l->value[1][1] - 1), ")>{}");
+    }
+    text_puts(edit_replace(u, t->at[l->close].start, t->at[l->close + 2].start + 1), ")");
+}
+
 static void rewrite_in_cpp(unit *u, const launch *l, const kernel *k) {
     const tokens *t = &u->tokens;
     const bool single = is_single_function(u, l, k), defaults = single && k->has_default_args;
@@ -156,15 +202,26 @@ static void rewrite_in_cpp(unit *u, const launch *l, const kernel *k) {
     put_loc(u, l->name, head);
     const bool lambda = !single || defaults;
     text_puts(head, lambda ? ", [](auto... dp_args) { " : ", ");
-    text *middle = edit_replace(u, t->at[l->open].start, t->at[l->open + 1].start + 1);
-    text_puts(middle, lambda ? "(dp_args...); }, " : ", ");
+    text between = {0};
+    text_puts(&between, lambda ? "(dp_args...); }, " : ", ");
     if (defaults) /* once more, for the parameter types */
-        text_printf(middle, "%s, ", name.data);
-    if (l->value_count == 4) {
-        text_puts(edit_before(u, l->value[1][0]), "::dp::thread_block<(");
-        text_puts(edit_after(u, l->value[1][1] - 1), ")>{}");
-    }
-    text_puts(edit_replace(u, t->at[l->close].start, t->at[l->close + 2].start + 1), ")");
+        text_printf(&between, "%s, ", name.data);
+    finish_in_cpp(u, l, edit_replace(u, t->at[l->open].start, t->at[l->open + 1].start + 1), between.data);
+    text_free(&between);
+    text_free(&name);
+}
+
+static void rewrite_pointer(unit *u, const launch *l) {
+    const tokens *t = &u->tokens;
+    text name = {0};
+    tokens_join(t, l->callee, l->open, &name);
+    text *head = edit_before(u, l->callee);
+    text_puts(head, " ::dp::launch_through(\"");
+    text_escaped(head, name.data, name.size);
+    text_puts(head, "\", ");
+    put_loc(u, l->name, head);
+    text_puts(head, ", ");
+    finish_in_cpp(u, l, edit_replace(u, t->at[l->open].start, t->at[l->open + 1].start + 1), ", ");
     text_free(&name);
 }
 
@@ -203,10 +260,13 @@ void launches_rewrite(unit *u) {
         launch l = {.open = i};
         if (!read_launch(u, &l))
             continue;
-        const kernel *k = kernel_find(u, l.callee, l.name);
-        if (!k)
+        bool is_pointer = l.is_expression;
+        const kernel *k = is_pointer ? NULL : kernel_find(u, l.callee, l.name, &is_pointer);
+        if (is_pointer)
+            rewrite_pointer(u, &l);
+        else if (!k)
             continue;
-        if (u->options->is_c)
+        else if (u->options->is_c)
             rewrite_in_c(u, &l, k);
         else
             rewrite_in_cpp(u, &l, k);

@@ -183,6 +183,7 @@ rewrite_result rewrite(const rewrite_options *options, const char *input, size_t
     unit u = {.options = options, .messages = messages, .prelude = -1};
     tokens_read(&u.tokens, input, size, options->name);
     kernels_collect(&u);
+    kernels_check_cores(&u);
     blank_words(&u);
     break_long_lines(&u);
     variables_rewrite(&u);
@@ -207,6 +208,8 @@ rewrite_result rewrite(const rewrite_options *options, const char *input, size_t
         }
         if (options->header_dir)
             kernels_write_host_entries(&u, &tail);
+        else if (u.prelude >= 0)
+            kernels_write_known(&u, &tail);
         if (u.error_count > 0) {
             result = REWRITE_FAILED;
         } else {

@@ -14,6 +14,7 @@ typedef struct rewrite_options {
     const char *name;       /* of the source, for messages before the first line marker */
     bool is_c;              /* C11 instead of C++17 */
     bool has_launcher;      /* the text contains doppel/launcher.hpp or .h, so anything may be translated */
+    const char *core_condition; /* NULL, or "file:line" where the source decides by a core macro what is compiled */
     const char *header_dir; /* NULL, or where to write aclrtlaunch_<kernel>.h for every kernel defined here */
 } rewrite_options;
 

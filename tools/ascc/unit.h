@@ -55,9 +55,16 @@ void put_loc(const unit *u, int32_t at, text *out);
 
 /* kernels.c */
 void kernels_collect(unit *u);
-/* The kernel that tokens [callee_begin, name] name, marked as launched. NULL with an error reported if there is none. */
-const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name);
+/* Refuses kernels that also run on cube cores if the source decides by a core macro what is compiled. */
+void kernels_check_cores(unit *u);
+/*
+ * The kernel that tokens [callee_begin, name] name, marked as launched. NULL if there is none: *out_is_pointer when it is the name of
+ * something else of the source, which may be a pointer, otherwise with an error reported.
+ */
+const kernel *kernel_find(unit *u, int32_t callee_begin, int32_t name, bool *out_is_pointer);
 void kernels_write_prelude(unit *u, text *out);
+/* Announces the kernels whose names the unit uses as pointers. */
+void kernels_write_known(unit *u, text *out);
 bool is_attribute_word(const tokens *t, int32_t i);
 /* `__mix__(1, 2)` and alike: the word at i is followed by arguments that belong to it. */
 bool attribute_has_arguments(const tokens *t, int32_t i);
