@@ -24,6 +24,8 @@ typedef struct dp_compile_options {
     void *progress_data;
     const char *calibration;      /* int8: an .npy file of inputs, or a folder of such; NULL: floats */
     const char *calibration_method; /* minmax or percentile (NULL) */
+    const char *insert_op_conf;   /* a file with settings of AIPP (docs/pictures.md), or NULL */
+    const char *input_format;     /* "NHWC": inputs that AIPP prepares have their channels last; NULL or others: NCHW */
     const char *dump_graph;  /* where the graph is printed after each step: a file, "-" for stdout, or NULL */
 } dp_compile_options;
 

@@ -8,25 +8,27 @@
 #include <string.h>
 
 #include "device/chip.h"
+#include "graph/aipp.h"
 #include "graph/calibration.h"
 #include "graph/compile_shapes.h"
 #include "graph/model_file.h"
 
 enum { INPUTS_MAX = 64, PATH_BYTES = 4096 };
 
-static dp_status read_file(const char *path, void **out_bytes, size_t *out_size) {
+/* what: the option that names the file. */
+static dp_status read_file(const char *what, const char *path, void **out_bytes, size_t *out_size) {
     FILE *file = fopen(path, "rb");
     if (!file)
-        return dp_fail(DP_ERR_IO, "model %s: %s", path, strerror(errno));
+        return dp_fail(DP_ERR_IO, "%s %s: %s", what, path, strerror(errno));
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     void *bytes = size >= 0 && size < LONG_MAX ? dp_alloc(DP_MEM_GRAPH, (size_t)size + 1) : NULL;
     rewind(file);
     dp_status status = DP_OK;
     if (!bytes)
-        status = size >= 0 ? dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for model %s (%ld bytes)", path, size)
-                           : dp_fail(DP_ERR_IO, "model %s: %s", path, strerror(errno));
+        status = size >= 0 ? dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for %s %s (%ld bytes)", what, path, size)
+                           : dp_fail(DP_ERR_IO, "%s %s: %s", what, path, strerror(errno));
     else if (fread(bytes, 1, (size_t)size, file) != (size_t)size)
-        status = dp_fail(DP_ERR_IO, "model %s: %s", path, ferror(file) ? strerror(errno) : "it changed while it was read");
+        status = dp_fail(DP_ERR_IO, "%s %s: %s", what, path, ferror(file) ? strerror(errno) : "it changed while it was read");
     fclose(file);
     if (status != DP_OK) {
         dp_free(bytes);
@@ -61,6 +63,23 @@ static dp_status parse_shapes(char *text, dp_named_shape *shapes, int *out_n) {
 static void folder_of(const char *path, char *out) {
     const char *slash = strrchr(path, '/');
     snprintf(out, PATH_BYTES, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+/* AIPP in front of the inputs, as the file says. */
+static dp_status insert_aipp(const dp_compile_options *o, dp_compiled *compiled, FILE *print) {
+    void *text = NULL;
+    size_t size = 0;
+    int n = 0;
+    dp_aipp_op *ops = dp_alloc(DP_MEM_GRAPH, DP_AIPP_OPS * sizeof *ops);
+    dp_status status = ops ? read_file("insert_op_conf", o->insert_op_conf, &text, &size)
+                           : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for insert_op_conf: free some");
+    if (status == DP_OK)
+        status = dp_aipp_parse(text, size, ops, &n);
+    if (status == DP_OK)
+        status = dp_compiled_insert_aipp(compiled, ops, n, o->input_format && strcmp(o->input_format, "NHWC") == 0, print);
+    dp_free(text);
+    dp_free(ops);
+    return status;
 }
 
 /* Which of the flags for several shapes is given; at most one may be. */
@@ -116,7 +135,7 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     if (status == DP_OK)
         status = take_calibration(o, &precision, &calibration);
     if (status == DP_OK)
-        status = read_file(o->model, &bytes, &size);
+        status = read_file("model", o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
     folder_of(o->model, folder);
@@ -132,6 +151,8 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
         status = dp_fail(DP_ERR_UNSUPPORTED, "calibration is for models of one fixed shape: give it with input_shape");
     if (status == DP_OK && o->calibration)
         status = dp_calibration_report(&calibration, compiled.variants[0]->graph, report, report_bytes);
+    if (status == DP_OK && o->insert_op_conf)
+        status = insert_aipp(o, &compiled, print);
     if (status == DP_OK)
         status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
     dp_compiled_free(&compiled);

@@ -4,6 +4,7 @@
 #ifndef DOPPEL_GRAPH_COMPILE_SHAPES_H
 #define DOPPEL_GRAPH_COMPILE_SHAPES_H
 
+#include "graph/aipp.h"
 #include "graph/compile.h"
 #include "graph/shapes.h"
 
@@ -33,5 +34,11 @@ typedef struct dp_compiled {
  */
 dp_status dp_compile_shapes(const dp_onnx_source *source, const dp_shape_request *request, dp_compiled *out_compiled);
 void dp_compiled_free(dp_compiled *compiled);
+
+/*
+ * dp_graph_insert_aipp for every graph; what was declared of the inputs changes with them. Of a picture's input only the first
+ * dimension may be open, by gears. print: the graphs, or NULL.
+ */
+dp_status dp_compiled_insert_aipp(dp_compiled *compiled, const dp_aipp_op *ops, int n, bool channels_last, FILE *print);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "graph/aipp.h"
 #include "ops/typed/typed.h"
 
 enum { ENDS = 4096 };                                  /* inputs or outputs of a node */
@@ -62,6 +63,10 @@ static void call_end(node_call *c) {
 
 dp_status dp_node_prepare(const dp_node *node, dp_plan **out_plan) {
     node_call c;
+    if (strcmp(node->type, DP_AIPP_TYPE) == 0) {
+        dp_status made = dp_aipp_prepare(node, out_plan);
+        return made == DP_OK ? DP_OK : complain(node, made);
+    }
     dp_status status = call_begin(node, &c);
     if (status == DP_OK)
         status = dp_typed_prepare(&c.call, out_plan);

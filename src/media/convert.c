@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
+#include "media/apart.h"
 #include "media/draw.h"
 #include "runtime/pool.h"
 
@@ -52,91 +53,17 @@ dp_colour_matrix dp_colour_to_yuv(int colour_space) {
 }
 
 typedef struct work {
-    const dp_picture *src, *dst;
-    const dp_format *in, *out;
-    dp_area from, to;
+    dp_row_source source;
+    const dp_picture *dst;
+    const dp_format *out;
+    dp_area to;
     bool through_matrix;
     dp_colour_matrix matrix;
     const dp_rows *rows;
     _Atomic bool starved;
 } work;
 
-/* Channels of one row at full width: Y U V or R G B, and alpha. */
-typedef struct channels {
-    uint8_t *c[4];
-} channels;
-
-/* Room behind a row: the last pixel is repeated there, so that pairs are whole. */
-enum { TAIL = 4, CHANNELS = 4 };
-
-static void apart_semiplanar(const work *w, uint32_t y, channels *to, uint8_t *spare) {
-    const dp_plane luma = dp_picture_plane(w->src, 0, &w->from), chroma = dp_picture_plane(w->src, 1, &w->from);
-    uint32_t row = ((w->from.top + y) >> w->in->y_shift) - (w->from.top >> w->in->y_shift);
-    const uint8_t *pairs = chroma.data + row * chroma.pitch;
-    uint8_t *const each[2] = {to->c[w->in->place[1] ? 2 : 1], to->c[w->in->place[1] ? 1 : 2]}; /* by byte of the pair */
-    memcpy(to->c[0], luma.data + y * luma.pitch, w->from.width);
-    if (!w->in->x_shift) {
-        w->rows->split2(pairs, each[0], each[1], chroma.columns);
-        return;
-    }
-    uint32_t n = chroma.columns, skip = w->from.left & 1;
-    uint8_t *half = spare, *whole = spare + n;
-    w->rows->split2(pairs, half, half + 3 * (size_t)n, n);
-    for (int i = 0; i < 2; i++) {
-        w->rows->twice(half + i * 3 * (size_t)n, whole, n);
-        memcpy(each[i], whole + skip, w->from.width);
-    }
-}
-
-/* Packed 4:2:2; `from.left` is even, or the area's first pair begins one pixel earlier. */
-static void apart_pairs(const work *w, uint32_t y, channels *to, uint8_t *spare) {
-    const dp_plane plane = dp_picture_plane(w->src, 0, &w->from);
-    size_t n = plane.columns;
-    uint8_t *four[4] = {spare, spare + n, spare + 2 * n, spare + 3 * n}, *whole = spare + 4 * n;
-    uint32_t skip = w->from.left & 1;
-    const uint8_t *place = w->in->place;
-    w->rows->split4(plane.data + y * plane.pitch, four[0], four[1], four[2], four[3], n);
-    w->rows->join2(four[place[0]], four[place[0] + 2], whole, n);
-    memcpy(to->c[0], whole + skip, w->from.width);
-    for (int i = 1; i < 3; i++) {
-        w->rows->twice(four[place[i]], whole, n);
-        memcpy(to->c[i], whole + skip, w->from.width);
-    }
-}
-
-static void apart(const work *w, uint32_t y, channels *to, uint8_t *spare) {
-    const dp_plane plane = dp_picture_plane(w->src, 0, &w->from);
-    const uint8_t *row = plane.data + y * plane.pitch, *place = w->in->place;
-    size_t n = w->from.width;
-    uint8_t *by_place[4] = {0};
-    for (int i = 0; i < w->in->bytes && w->in->layout == DP_LAYOUT_PACKED; i++)
-        by_place[place[i]] = to->c[i];
-    switch (w->in->layout) {
-    case DP_LAYOUT_GRAY:
-        memcpy(to->c[0], row, n);
-        memset(to->c[1], 128, n);
-        memset(to->c[2], 128, n);
-        break;
-    case DP_LAYOUT_SEMIPLANAR:
-        apart_semiplanar(w, y, to, spare);
-        break;
-    case DP_LAYOUT_PAIRS:
-        apart_pairs(w, y, to, spare);
-        break;
-    case DP_LAYOUT_PACKED:
-        if (w->in->bytes == 3)
-            w->rows->split3(row, by_place[0], by_place[1], by_place[2], n);
-        else
-            w->rows->split4(row, by_place[0], by_place[1], by_place[2], by_place[3], n);
-        break;
-    }
-    if (w->in->layout != DP_LAYOUT_PACKED || w->in->bytes == 3)
-        memset(to->c[3], 255, n);
-    for (int i = 0; i < CHANNELS; i++)
-        memset(to->c[i] + n, to->c[i][n - 1], TAIL);
-}
-
-static void together_packed(const work *w, uint32_t y, const channels *from) {
+static void together_packed(const work *w, uint32_t y, const dp_channels *from) {
     const dp_plane plane = dp_picture_plane(w->dst, 0, &w->to);
     uint8_t *row = plane.data + y * plane.pitch;
     const uint8_t *by_place[4] = {0};
@@ -148,7 +75,7 @@ static void together_packed(const work *w, uint32_t y, const channels *from) {
         w->rows->join4(by_place[0], by_place[1], by_place[2], by_place[3], row, w->to.width);
 }
 
-static void together_pairs(const work *w, uint32_t y, const channels *from, uint8_t *spare) {
+static void together_pairs(const work *w, uint32_t y, const dp_channels *from, uint8_t *spare) {
     const dp_plane plane = dp_picture_plane(w->dst, 0, &w->to);
     size_t n = plane.columns;
     uint8_t *four[4] = {spare, spare + n, spare + 2 * n, spare + 3 * n};
@@ -160,7 +87,7 @@ static void together_pairs(const work *w, uint32_t y, const channels *from, uint
 }
 
 /* Chroma of rows y and y + 1 (the same row where there is no other) into one row, or of row y alone. */
-static void together_chroma(const work *w, uint32_t y, const channels *a, const channels *b, uint8_t *spare) {
+static void together_chroma(const work *w, uint32_t y, const dp_channels *a, const dp_channels *b, uint8_t *spare) {
     const dp_plane plane = dp_picture_plane(w->dst, 1, &w->to);
     size_t n = plane.columns;
     const uint8_t *uv[2];
@@ -180,7 +107,7 @@ static void together_chroma(const work *w, uint32_t y, const channels *a, const 
     w->rows->join2(uv[swapped], uv[!swapped], plane.data + (y >> w->out->y_shift) * plane.pitch, n);
 }
 
-static void together(const work *w, uint32_t y, const channels *two, int n, uint8_t *spare) {
+static void together(const work *w, uint32_t y, const dp_channels *two, int n, uint8_t *spare) {
     for (int i = 0; i < n; i++) {
         if (w->out->layout == DP_LAYOUT_PACKED) {
             together_packed(w, y + i, &two[i]);
@@ -200,26 +127,27 @@ static void together(const work *w, uint32_t y, const channels *two, int n, uint
 /* Pairs of rows [begin, end). */
 static void convert_rows(void *context, size_t begin, size_t end) {
     work *w = context;
-    size_t room = ((size_t)w->from.width + TAIL + 63) & ~(size_t)63;
-    uint8_t *memory = dp_scratch(room * (4 * CHANNELS + 8));
+    const uint32_t width = w->source.area.width, height = w->source.area.height;
+    size_t room = dp_row_room(width);
+    uint8_t *memory = dp_scratch(room * (4 * DP_ROW_CHANNELS + DP_ROW_SPARE));
     if (!memory) {
         atomic_store(&w->starved, true);
         return;
     }
-    channels in[2], out[2];
+    dp_channels in[2], out[2];
     for (int i = 0; i < 2; i++)
-        for (int k = 0; k < CHANNELS; k++) {
-            in[i].c[k] = memory + room * (size_t)(i * CHANNELS + k);
-            out[i].c[k] = k < 3 && w->through_matrix ? in[i].c[k] + 2 * CHANNELS * room : in[i].c[k];
+        for (int k = 0; k < DP_ROW_CHANNELS; k++) {
+            in[i].c[k] = memory + room * (size_t)(i * DP_ROW_CHANNELS + k);
+            out[i].c[k] = k < 3 && w->through_matrix ? in[i].c[k] + 2 * DP_ROW_CHANNELS * room : in[i].c[k];
         }
-    uint8_t *spare = memory + 4 * CHANNELS * room;
+    uint8_t *spare = memory + 4 * DP_ROW_CHANNELS * room;
     for (size_t pair = begin; pair < end; pair++) {
         uint32_t y = 2 * (uint32_t)pair;
-        int n = y + 1 < w->from.height ? 2 : 1;
+        int n = y + 1 < height ? 2 : 1;
         for (int i = 0; i < n; i++) {
-            apart(w, y + (uint32_t)i, &in[i], spare);
+            dp_row_apart(&w->source, y + (uint32_t)i, &in[i], spare);
             if (w->through_matrix)
-                w->rows->colour(&w->matrix, (const uint8_t *const *)in[i].c, out[i].c, w->from.width + TAIL);
+                w->rows->colour(&w->matrix, (const uint8_t *const *)in[i].c, out[i].c, width + DP_ROW_TAIL);
         }
         together(w, y, out, n, spare);
     }
@@ -227,16 +155,15 @@ static void convert_rows(void *context, size_t begin, size_t end) {
 
 dp_status dp_picture_convert(const dp_picture *src, const dp_area *from, const dp_picture *dst, const dp_area *to,
                              int colour_space) {
-    work w = {.src = src,
+    work w = {.source = dp_row_source_of(src, from),
               .dst = dst,
-              .in = dp_format_of(src->format),
               .out = dp_format_of(dst->format),
-              .from = *from,
               .to = *to,
               .rows = dp_rows_get()};
-    w.through_matrix = w.in->is_rgb != w.out->is_rgb;
+    bool in_rgb = w.source.format->is_rgb;
+    w.through_matrix = in_rgb != w.out->is_rgb;
     if (w.through_matrix)
-        w.matrix = w.in->is_rgb ? dp_colour_to_yuv(colour_space) : dp_colour_to_rgb(colour_space);
+        w.matrix = in_rgb ? dp_colour_to_yuv(colour_space) : dp_colour_to_rgb(colour_space);
     dp_pool_for((from->height + 1) / 2, 16384 / from->width + 1, convert_rows, &w);
     if (atomic_load(&w.starved))
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to convert a picture's colours: free some");

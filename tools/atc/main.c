@@ -59,6 +59,8 @@ int main(int argc, char **argv) {
                                   .dynamic_dims = option("dynamic_dims"),
                                   .out_nodes = option("out_nodes"),
                                   .progress = show_progress,
+                                  .insert_op_conf = option("insert_op_conf"),
+                                  .input_format = option("input_format"),
                                   .dump_graph = option("dump-graph")};
     if (dp_compile_model(&compile, message, sizeof message)) {
         fputs(message, stdout);
