@@ -75,6 +75,8 @@ static const char *kind_name(dp_object_kind kind) {
         return "histogram of acldvppCreateHist";
     case DP_OBJECT_DVPP_LUT:
         return "table of acldvppCreateLutMap";
+    case DP_OBJECT_AIPP:
+        return "settings of aclmdlCreateAIPP";
     }
     return "object";
 }

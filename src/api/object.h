@@ -32,7 +32,8 @@ typedef enum dp_object_kind {
     DP_OBJECT_DVPP_JPEGE,
     DP_OBJECT_DVPP_BORDER,
     DP_OBJECT_DVPP_HIST,
-    DP_OBJECT_DVPP_LUT
+    DP_OBJECT_DVPP_LUT,
+    DP_OBJECT_AIPP
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */

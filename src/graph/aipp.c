@@ -202,24 +202,38 @@ dp_status dp_graph_insert_aipp(dp_graph *graph, const dp_aipp_op *ops, int n, bo
     return status;
 }
 
-/* What was declared of the input at `index` of all graphs, after insertion. */
-static dp_status declare_again(const dp_compiled *compiled, int index) {
+/* What was declared of the input at `index` of all graphs, after insertion. Of a static one's dims the batch stays. */
+static dp_status declare_again(const dp_compiled *compiled, int index, bool is_new) {
     const dp_graph *graph = compiled->variants[0]->graph;
     const dp_node *node = dp_graph_aipp(graph, graph->inputs[index]);
+    const dp_tensor *shape = &graph->inputs[index]->tensor;
     dp_declared *declared = &compiled->shapes.inputs[index];
     if (!node)
         return DP_OK;
-    for (int d = 1; d < declared->rank; d++)
+    for (int d = 1; d < declared->rank && !is_new; d++)
         if (dp_declared_is_open(declared, d))
-            return dp_fail(
-                DP_ERR_UNSUPPORTED,
-                "insert_op_conf: dimension %d of the input \"%s\" is open, but with AIPP only the first one, "
-                "the batch, may be",
-                d, graph->inputs[index]->name);
-    declared->rank = graph->inputs[index]->tensor.rank;
-    for (int d = 1; d < declared->rank; d++)
-        declared->least[d] = declared->most[d] = graph->inputs[index]->tensor.dims[d];
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "insert_op_conf: dimension %d of the input \"%s\" is open, but with AIPP only the first "
+                           "one, the batch, may be",
+                           d, graph->inputs[index]->name);
+    declared->rank = shape->rank;
+    for (int d = node->n_inputs == 1; d < shape->rank; d++)
+        declared->least[d] = declared->most[d] = shape->dims[d];
     return DP_OK;
+}
+
+static dp_status declare_all_again(dp_compiled *compiled) {
+    int old = compiled->shapes.n_inputs, n = compiled->variants[0]->graph->n_inputs;
+    dp_declared *inputs = dp_realloc(DP_MEM_GRAPH, compiled->shapes.inputs, (size_t)n * sizeof *inputs + 1);
+    if (!inputs)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for AIPP: free some");
+    compiled->shapes.inputs = inputs;
+    compiled->shapes.n_inputs = n;
+    memset(inputs + old, 0, (size_t)(n - old) * sizeof *inputs);
+    dp_status status = DP_OK;
+    for (int i = 0; i < n && status == DP_OK; i++)
+        status = declare_again(compiled, i, i >= old);
+    return status;
 }
 
 dp_status dp_compiled_insert_aipp(dp_compiled *compiled, const dp_aipp_op *ops, int n, bool channels_last,
@@ -242,9 +256,7 @@ dp_status dp_compiled_insert_aipp(dp_compiled *compiled, const dp_aipp_op *ops, 
             dp_graph_print(compiled->variants[i]->graph, print);
         }
     }
-    for (int i = 0; i < compiled->shapes.n_inputs && status == DP_OK; i++)
-        status = declare_again(compiled, i);
-    return status;
+    return status == DP_OK && compiled->shapes.n_inputs ? declare_all_again(compiled) : status;
 }
 
 const dp_node *dp_graph_aipp(const dp_graph *graph, const dp_value *input) {
