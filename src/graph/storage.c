@@ -20,8 +20,9 @@ bool dp_node_is_alias(const dp_node *node) {
 /* Concatenations whose parts are written where they belong. */
 
 /* Types whose images may have pixels further apart than they have channels; of them no other input is one. */
-static const char *const of_pixels[] = {"PanelConv2D",     "PanelConv2DTranspose", "LastMaxPool",
-                                        "LastAveragePool", "LastRepeat",           NULL};
+static const char *const of_pixels[] = {
+    "PanelConv2D", "PanelConv2DTranspose", "LastMaxPool", "LastAveragePool", "LastRepeat", "LastMean", "LastScale",
+    NULL};
 
 typedef struct part_uses {
     const dp_value *value;
@@ -110,9 +111,9 @@ static void find_parts(dp_storage *s, const dp_graph *graph, const dp_node *conc
 
 /* Results in the place of an operand. */
 
-static const char *const elementwise[] = {"Relu",   "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish",
-                                          "GeluV2", "Gelu",    "Adds", "Muls",      "Exp",         "Sqrt",
-                                          "Square", "Add",     "Sub",  "Mul",       "Div",         NULL};
+static const char *const elementwise[] = {"LastScale", "Relu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish",
+                                          "GeluV2",    "Gelu", "Adds",    "Muls", "Exp",       "Sqrt",        "Square",
+                                          "Add",       "Sub",  "Mul",     "Div",  NULL};
 static const char *const with_residual[] = {"PanelConv2D", "PanelConv2DTranspose", "PanelMatMul", NULL};
 
 static bool same_form(const dp_value *a, const dp_value *b) {

@@ -229,7 +229,7 @@ static void pools_and_concatenations(void **state) {
     make_integer(m, "axis", 1);
     convolution(m, "all u", "y", 1, 1, 1);
     compare(m, NULL,
-            "TransposeD PanelConv2D ReduceMeanD PanelConv2D Adds Mul LastMaxPool PanelConv2D LastAveragePool ConcatD "
+            "TransposeD PanelConv2D LastMean PanelConv2D Adds LastScale LastMaxPool PanelConv2D LastAveragePool ConcatD "
             "PanelConv2D TransposeD");
 }
 

@@ -202,8 +202,27 @@ static dp_value *operand_last(layout *l, dp_value *value, beside how, dp_node *b
     return dp_value_constant(l->graph->model, NULL, DP_F32, &value->tensor.dims[0], 1, value->tensor.base);
 }
 
+/* An image times factors per channel. */
+static dp_status follow_scale(layout *l, dp_node *node, bool *out_done) {
+    int at = how_beside(node->inputs[0], node->outputs[0]) == BESIDE_IMAGE ? 0 : 1;
+    dp_value *image = node->inputs[at], *factors = node->inputs[1 - at];
+    if (how_beside(image, node->outputs[0]) != BESIDE_IMAGE ||
+        how_beside(factors, node->outputs[0]) != BESIDE_CHANNELS || factors->tensor.rank != 4)
+        return DP_OK;
+    dp_node *made = dp_node_new(l->graph, node, "LastScale", node->name, 2, 1);
+    if (!made || !(made->inputs[0] = want_last(l, image, made)) || !(made->inputs[1] = want_last(l, factors, made)))
+        return DP_ERR_OUT_OF_MEMORY;
+    *out_done = true;
+    return set_last(l, node, made);
+}
+
 static dp_status follow_elementwise(layout *l, dp_node *node, bool *out_done) {
     const dp_value *y = node->outputs[0];
+    if (dp_node_is(node, "Mul")) {
+        dp_status status = follow_scale(l, node, out_done);
+        if (status != DP_OK || *out_done)
+            return status;
+    }
     for (int i = 0; i < node->n_inputs; i++)
         if (!node->inputs[i] || how_beside(node->inputs[i], y) == BESIDE_NOTHING)
             return DP_OK;
@@ -241,12 +260,15 @@ static dp_status follow_mean(layout *l, dp_node *node, bool *out_done) {
         place_of(axes->as.integers[0]) + place_of(axes->as.integers[1]) != 3 || place_of(axes->as.integers[0]) == 0 ||
         place_of(axes->as.integers[0]) == 3)
         return DP_OK;
-    node->inputs[0] = want_last(l, node->inputs[0], node);
     *out_done = true;
-    dp_status status = dp_node_set_integers(node, "axes", (const int64_t[]){1, 2}, 2);
-    if (status != DP_OK || node->outputs[0]->tensor.rank != 4)
-        return status;
-    return give_last(l, node);
+    if (node->outputs[0]->tensor.rank != 4) {
+        node->inputs[0] = want_last(l, node->inputs[0], node);
+        return dp_node_set_integers(node, "axes", (const int64_t[]){1, 2}, 2);
+    }
+    dp_node *made = dp_node_new(l->graph, node, "LastMean", node->name, 1, 1);
+    if (!made || !(made->inputs[0] = want_last(l, node->inputs[0], made)))
+        return DP_ERR_OUT_OF_MEMORY;
+    return set_last(l, node, made);
 }
 
 static dp_status follow_softmax(layout *l, dp_node *node, bool *out_done) {

@@ -1,9 +1,15 @@
 /*
- * last.c - pooling and repetition of images with channels last, [batch, height, width, channels] of float: what
- * compiled models have between convolutions with panels (ops/conv). Channels lie side by side; pixels may be further
- * apart. max_pool(x, ksize, strides, pads, size) -> y average_pool(x, ksize, strides, pads, size, exclusive) -> y over
- * the pixels inside the image, or the whole window repeat(x, factors) -> y                                     every
- * pixel factors[0] x factors[1] times Lists are y, x; pads are top, bottom, left, right; size is that of y.
+ * last.c - pooling, repetition, factors and means of images with channels last, [batch, height, width, channels] of
+ * float: what compiled models have between convolutions with panels (ops/conv). Functions:
+ *
+ *   max_pool(x, ksize, strides, pads, size) -> y
+ *   average_pool(x, ksize, strides, pads, size, exclusive) -> y     exclusive: over the pixels inside the image
+ *   repeat(x, factors) -> y                                         factors[0] lines, factors[1] pixels
+ *   scale(x, factors) -> y                                          factors: [batch or 1, 1, 1, channels]
+ *   mean(x) -> y                                                    over all pixels; y [batch, 1, 1, channels]
+ *
+ * Channels lie side by side; pixels may be further apart. Lists are y, x; pads are top, bottom, left, right; size is
+ * that of y.
  */
 #include <string.h>
 
@@ -12,10 +18,15 @@
 #include "ops/window.h"
 #include "runtime/pool.h"
 
-enum { WORK = 32768 /* floats read, at least, for a piece of work */ };
+enum {
+    WORK = 32768, /* floats read, at least, for a piece of work */
+    RUN = 512,    /* factors of neighbouring pixels, one behind the other */
+    BLOCK = 64    /* channels whose sums are kept at once */
+};
 
 typedef struct last {
-    int x_slot, y_slot;
+    int x_slot, y_slot, factors_slot;
+    int64_t factors_stride; /* from image to image */
     int64_t channels, in[2], out[2], kernel[2], stride[2], pad[2];
     int64_t x_stride[3], y_stride[3]; /* batch, y, x */
     bool average, exclusive;
@@ -232,9 +243,112 @@ static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
     return status == DP_OK ? make_plan(call, &p, run_repeat, out_plan) : status;
 }
 
+/* Factors per channel. */
+
+/* Pixels that lie one behind the other, some at a time: `run` has the factors of that many. */
+static void scale_side_by_side(float *y, const float *x, const float *run, size_t n, size_t run_floats) {
+    const dp_line_table *lines = dp_line_current();
+    for (size_t at = 0; at < n; at += run_floats)
+        lines->multiply(y + at, x + at, run, n - at < run_floats ? n - at : run_floats);
+}
+
+static void scale_lines(void *context, size_t begin, size_t end) {
+    dp_plan *plan = context;
+    const last *p = dp_plan_state(plan);
+    const dp_line_table *lines = dp_line_current();
+    const float *x = dp_plan_data(plan, p->x_slot), *factors = dp_plan_data(plan, p->factors_slot);
+    float *y = dp_plan_data(plan, p->y_slot), run[RUN];
+    const size_t n = (size_t)p->channels, copies = RUN / n;
+    const bool side_by_side = copies > 1 && p->x_stride[2] == p->channels && p->y_stride[2] == p->channels;
+    int64_t image = -1;
+    for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
+        int64_t b = line / p->out[0], row = line % p->out[0];
+        const float *from = x + b * p->x_stride[0] + row * p->x_stride[1], *f = factors + b * p->factors_stride;
+        float *to = y + b * p->y_stride[0] + row * p->y_stride[1];
+        for (size_t i = 0; side_by_side && b != image && i < copies; i++)
+            memcpy(run + i * n, f, n * sizeof *f);
+        image = b;
+        if (side_by_side)
+            scale_side_by_side(to, from, run, n * (size_t)p->out[1], n * copies);
+        for (int64_t i = 0; !side_by_side && i < p->out[1]; i++)
+            lines->multiply(to + i * p->y_stride[2], from + i * p->x_stride[2], f, n);
+    }
+}
+
+static dp_status run_scale(dp_plan *plan) {
+    const last *p = dp_plan_state(plan);
+    run_lines(plan, p->out[1] * p->channels, scale_lines);
+    return DP_OK;
+}
+
+static dp_status scale(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *f = &call->in[1];
+    last p = {0};
+    dp_status status = take_images(call, &p);
+    if (status == DP_OK)
+        status = take_image(f);
+    if (status != DP_OK)
+        return status;
+    const dp_tensor *t = f->as.tensor;
+    const int64_t dims[] = {t->dims[0] == 1 ? 1 : call->in[0].as.tensor->dims[0], 1, 1, p.channels};
+    status = dp_shape_expect(t, f->name, dims, 4, "one or every image, and every channel");
+    memcpy(p.out, p.in, sizeof p.out);
+    p.factors_slot = f->slot;
+    p.factors_stride = t->dims[0] == 1 ? 0 : t->strides[0];
+    if (status == DP_OK)
+        status = take_output(call, &p);
+    return status == DP_OK ? make_plan(call, &p, run_scale, out_plan) : status;
+}
+
+/* Means. */
+
+static void mean_of_channels(void *context, size_t begin, size_t end) {
+    dp_plan *plan = context;
+    const last *p = dp_plan_state(plan);
+    const float *x = dp_plan_data(plan, p->x_slot);
+    float *y = dp_plan_data(plan, p->y_slot);
+    const int64_t blocks = (p->channels + BLOCK - 1) / BLOCK;
+    for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
+        const int64_t image = unit / blocks, first = unit % blocks * BLOCK;
+        const size_t n = (size_t)(p->channels - first < BLOCK ? p->channels - first : BLOCK);
+        double sums[BLOCK] = {0};
+        for (int64_t row = 0; row < p->in[0]; row++) {
+            const float *from = x + image * p->x_stride[0] + row * p->x_stride[1] + first;
+            for (int64_t i = 0; i < p->in[1]; i++)
+                dp_line_current()->accumulate(sums, from + i * p->x_stride[2], n);
+        }
+        float *to = y + image * p->y_stride[0] + first;
+        for (size_t c = 0; c < n; c++)
+            to[c] = (float)(sums[c] / (double)(p->in[0] * p->in[1]));
+    }
+}
+
+static dp_status run_mean(dp_plan *plan) {
+    const last *p = dp_plan_state(plan);
+    int64_t units = plan->tensors[p->y_slot].view.dims[0] * ((p->channels + BLOCK - 1) / BLOCK);
+    int64_t reads = p->in[0] * p->in[1] * BLOCK;
+    if (units > 0)
+        dp_pool_for((size_t)units,
+                    (size_t)(WORK / (reads > WORK ? WORK
+                                     : reads < 1  ? 1
+                                                  : reads)),
+                    mean_of_channels, plan);
+    return DP_OK;
+}
+
+static dp_status mean(const dp_operator_call *call, dp_plan **out_plan) {
+    last p = {.out = {1, 1}};
+    dp_status status = take_images(call, &p);
+    if (status == DP_OK)
+        status = take_output(call, &p);
+    return status == DP_OK ? make_plan(call, &p, run_mean, out_plan) : status;
+}
+
 #define EXPORT(function)                                                                                               \
     extern const dp_function dp_last_##function;                                                                       \
     const dp_function dp_last_##function = {#function, function, NULL, 0, 0};
 EXPORT(max_pool)
 EXPORT(average_pool)
 EXPORT(repeat)
+EXPORT(scale)
+EXPORT(mean)
