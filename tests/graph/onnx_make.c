@@ -160,6 +160,34 @@ void make_real(maker *m, const char *name, float value) {
     a->f = value;
 }
 
+void make_reals(maker *m, const char *name, int n, const float *values) {
+    Onnx__AttributeProto *a = attribute(m, name, 6);
+    a->n_floats = (size_t)n;
+    a->floats = room(m, (size_t)n * sizeof(float));
+    memcpy(a->floats, values, (size_t)n * sizeof(float));
+}
+
+static void set_bytes(maker *m, ProtobufCBinaryData *to, const char *from, size_t size) {
+    to->len = size;
+    to->data = room(m, size);
+    memcpy(to->data, from, size);
+}
+
+void make_text(maker *m, const char *name, const char *value) {
+    Onnx__AttributeProto *a = attribute(m, name, 3);
+    a->has_s = 1;
+    set_bytes(m, &a->s, value, strlen(value));
+}
+
+void make_texts(maker *m, const char *name, const char *list) {
+    Onnx__AttributeProto *a = attribute(m, name, 8);
+    a->strings = room(m, strlen(list) * sizeof *a->strings);
+    for (size_t length; *list; list += length + (list[length] == ' ')) {
+        length = strcspn(list, " ");
+        set_bytes(m, &a->strings[a->n_strings++], list, length);
+    }
+}
+
 void make_body(maker *m, const char *name, maker *body) {
     attribute(m, name, 5)->g = &body->graph;
     body->next = m->bodies;

@@ -21,6 +21,9 @@ void make_node(maker *m, const char *type, const char *inputs, const char *outpu
 void make_integer(maker *m, const char *name, int64_t value);
 void make_integers(maker *m, const char *name, int n, const int64_t *values);
 void make_real(maker *m, const char *name, float value);
+void make_reals(maker *m, const char *name, int n, const float *values);
+void make_text(maker *m, const char *name, const char *value);
+void make_texts(maker *m, const char *name, const char *list); /* separated by blanks */
 /* A graph inside the node made last: its inputs, nodes and outputs. `body` is gone with m. */
 void make_body(maker *m, const char *name, maker *body);
 /* An output whose type and dims the file says. */
