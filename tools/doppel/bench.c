@@ -19,26 +19,23 @@ static const char *const usage =
     "Runs a model that atc has compiled again and again and prints how long it takes and how much\n"
     "memory it needs. Inputs that are not given are random numbers.\n"
     "\n"
-    "  --runs N           count so many runs (default: as many as take about three seconds, at least 5)\n"
-    "  --threads N        workers, this thread included (default: one per processor)\n";
+    "  --runs N           count so many runs (default: as many as take about three seconds, at least 5)\n";
 
 /* 1: run, 0: help was printed, -1: wrong usage. */
 static int read_options(int argc, char **argv, bench_options *o) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf("%s%s", usage, input_usage);
+            printf("%s%s%s", usage, model_usage, input_usage);
             return 0;
         }
         int taken = input_option(name, argc, argv, &i, &o->input);
+        taken = taken ? taken : model_option(name, argc, argv, &i, &o->choice);
         if (taken < 0)
             return -1;
         if (taken)
             continue;
         if (strcmp(argv[i], "--runs") == 0) {
             if (!doppel_number(name, argc, argv, &i, 1, RUNS_MOST, &o->runs))
-                return -1;
-        } else if (strcmp(argv[i], "--threads") == 0) {
-            if (!doppel_number(name, argc, argv, &i, 1, 1024, &o->threads))
                 return -1;
         } else if (!doppel_model_argument(name, argv[i], &o->model)) {
             return -1;
@@ -109,8 +106,9 @@ static void print_times(const bench_options *o, const model *m, const bench_time
     struct rusage use;
     size_t work = 0, weights = 0;
     getrusage(RUSAGE_SELF, &use);
-    printf("%s: %ld runs, %s%.0ld%s\n", o->model, t->runs, o->threads ? "" : "one worker per processor", o->threads,
-           o->threads > 1 ? " workers" : o->threads ? " worker" : "");
+    int workers = o->choice.workers;
+    printf("%s: %ld runs, %s%.0d%s\n", o->model, t->runs, workers ? "" : "one worker per processor", workers,
+           workers > 1 ? " workers" : workers ? " worker" : "");
     printf("  least    %10.3f ms\n  median   %10.3f ms   %.1f runs a second\n  mean     %10.3f ms\n", t->least_ms,
            t->median_ms, 1e3 / t->median_ms, t->mean_ms);
     printf("  90%%      %10.3f ms   nine of ten runs are faster\n  most     %10.3f ms\n", t->slow_ms, t->most_ms);
@@ -127,7 +125,7 @@ int doppel_bench(int argc, char **argv) {
     int what = read_options(argc, argv, &o);
     if (what <= 0)
         return what ? DOPPEL_USAGE : 0;
-    bool good = model_open(name, o.model, (int)o.threads, &m) && input_fill(&m, &o.input, true) && model_fill(&m) &&
+    bool good = model_open(name, o.model, &o.choice, &m) && input_fill(&m, &o.input, true) && model_fill(&m) &&
                 bench_measure(&m, o.runs, &times);
     if (good)
         print_times(&o, &m, &times);

@@ -8,7 +8,8 @@
 
 typedef struct bench_options {
     const char *model;
-    long runs, threads; /* 0: as many as take about three seconds; one per processor */
+    long runs; /* 0: as many as take about three seconds */
+    model_choice choice;
     input_options input;
 } bench_options;
 

@@ -22,12 +22,12 @@ static const char *const usage =
     "  --tolerance X      a value drifts when its largest error is more than X times its largest\n"
     "                     magnitude (default 0.001)\n"
     "  --rows N           print at most so many nodes, those with the largest errors, in the order in\n"
-    "                     which they run (default 20)\n"
-    "  --threads N        workers, this thread included (default: one per processor)\n";
+    "                     which they run (default 20)\n";
 
 typedef struct options {
     const char *onnx, *model;
-    long rows, threads;
+    long rows;
+    model_choice choice;
     double tolerance;
     input_options input;
 } options;
@@ -74,16 +74,15 @@ static int read_options(int argc, char **argv, options *o) {
     o->tolerance = 1e-3;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf("%s%s", usage, input_usage);
+            printf("%s%s%s", usage, model_usage, input_usage);
             return 0;
         }
         int taken = input_option(name, argc, argv, &i, &o->input);
+        taken = taken ? taken : model_option(name, argc, argv, &i, &o->choice);
         if (!taken && strcmp(argv[i], "--tolerance") == 0)
             taken = read_tolerance(doppel_value(name, argc, argv, &i), &o->tolerance);
         else if (!taken && strcmp(argv[i], "--rows") == 0)
             taken = doppel_number(name, argc, argv, &i, 1, 1000000, &o->rows) ? 1 : -1;
-        else if (!taken && strcmp(argv[i], "--threads") == 0)
-            taken = doppel_number(name, argc, argv, &i, 1, 1024, &o->threads) ? 1 : -1;
         else if (!taken)
             taken = take_file(o, argv[i]);
         if (taken < 0)
@@ -210,7 +209,7 @@ int doppel_compare(int argc, char **argv) {
     int what = read_options(argc, argv, &o), status = DOPPEL_USAGE;
     if (what <= 0)
         return what ? DOPPEL_USAGE : 0;
-    if (model_open(name, o.model, (int)o.threads, &m) && input_fill(&m, &o.input, true))
+    if (model_open(name, o.model, &o.choice, &m) && input_fill(&m, &o.input, true))
         status = compare(&o, &m);
     model_close(&m);
     return status;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "doppel.h"
+
 static const struct {
     aclDataType type;
     const char *name, *descr;
@@ -111,11 +113,99 @@ static bool fail(const model *m, const char *what) {
     return false;
 }
 
+const char model_usage[] =
+    "  --threads N        workers, this thread included (default: one per processor)\n"
+    "  --shape NAME:DIMS  the shape of an input that the model leaves open, as x:1,3,640,640\n";
+
+int model_option(const char *command, int argc, char **argv, int *at, model_choice *choice) {
+    long workers;
+    if (strcmp(argv[*at], "--threads") == 0) {
+        if (!doppel_number(command, argc, argv, at, 1, 1024, &workers))
+            return -1;
+        choice->workers = (int)workers;
+        return 1;
+    }
+    if (strcmp(argv[*at], "--shape") != 0)
+        return 0;
+    const char *value = doppel_value(command, argc, argv, at);
+    if (!value)
+        return -1;
+    if (choice->n_shapes == MODEL_ENDS || !strrchr(value, ':')) {
+        fprintf(stderr, "%s: --shape is \"%s\", expected NAME:DIMS, at most %d times\n", command, value, MODEL_ENDS);
+        return -1;
+    }
+    choice->shapes[choice->n_shapes++] = value;
+    return 1;
+}
+
 static size_t bytes_of(aclDataType type) {
     return aclDataTypeSize(type);
 }
 
-static bool describe(model *m, bool is_input, int index) {
+static bool is_open(const aclmdlIODims *dims) {
+    for (size_t d = 0; d < dims->dimCount; d++)
+        if (dims->dims[d] < 0)
+            return true;
+    return false;
+}
+
+/* "1,3,640,640" */
+static bool parse_dims(const char *text, aclmdlIODims *out) {
+    for (out->dimCount = 0; out->dimCount < 8; text++) {
+        char *end;
+        long long dim = strtoll(text, &end, 10);
+        if (end == text || dim < 0 || (*end && *end != ','))
+            return false;
+        out->dims[out->dimCount++] = dim;
+        if (!*end)
+            return true;
+        text = end;
+    }
+    return false;
+}
+
+/* The shape of an open input, as the user chose it. */
+static bool choose_shape(const model *m, model_end *e, const model_choice *choice) {
+    char text[128];
+    size_t length = strlen(e->name);
+    for (int i = 0; i < choice->n_shapes; i++) {
+        const char *shape = choice->shapes[i];
+        if (strncmp(shape, e->name, length) != 0 || strrchr(shape, ':') != shape + length)
+            continue;
+        if (parse_dims(shape + length + 1, &e->shape))
+            return true;
+        fprintf(stderr, "%s: --shape %s: the dimensions must be numbers with commas between them\n", m->command, shape);
+        return false;
+    }
+    fprintf(stderr, "%s: input \"%s\" has open dimensions, %s: give its shape, as --shape %s:...\n", m->command, e->name,
+            model_shape_text(e->dims, e->rank, text, sizeof text), e->name);
+    return false;
+}
+
+/* Size and number of elements from the shape. */
+static bool measure(const model *m, model_end *e) {
+    size_t count = 1;
+    for (size_t d = 0; d < e->shape.dimCount; d++)
+        if (__builtin_mul_overflow(count, (size_t)e->shape.dims[d], &count) || count > SIZE_MAX / 64) {
+            fprintf(stderr, "%s: \"%s\" would be larger than memory\n", m->command, e->name);
+            return false;
+        }
+    e->rank = (int)e->shape.dimCount;
+    e->count = count;
+    e->bytes = count * bytes_of(e->type);
+    return true;
+}
+
+/* Tells the data set of the shape of input `index`. */
+static bool announce(const model *m, const model_end *e, int index) {
+    aclTensorDesc *desc = aclCreateTensorDesc(e->type, e->rank, e->dims, ACL_FORMAT_ND);
+    aclError code = desc ? aclmdlSetDatasetTensorDesc(m->in, desc, (size_t)index) : ACL_ERROR_BAD_ALLOC;
+    if (desc)
+        aclDestroyTensorDesc(desc);
+    return code == ACL_SUCCESS || fail(m, e->name);
+}
+
+static bool describe(model *m, bool is_input, int index, const model_choice *choice) {
     model_end *e = is_input ? &m->inputs[index] : &m->outputs[index];
     size_t i = (size_t)index;
     aclError code = is_input ? aclmdlGetInputDims(m->desc, i, &e->shape) : aclmdlGetOutputDims(m->desc, i, &e->shape);
@@ -127,24 +217,30 @@ static bool describe(model *m, bool is_input, int index) {
     e->rank = (int)e->shape.dimCount;
     e->dims = e->shape.dims;
     e->count = bytes_of(e->type) ? e->bytes / bytes_of(e->type) : 0;
+    bool open = is_open(&e->shape);
+    if (is_input && open && (!choose_shape(m, e, choice) || !measure(m, e)))
+        return false;
+    e->is_open = !is_input && (open || e->bytes == 0);
+    if (e->is_open)
+        e->bytes = e->count = 0;
     e->host = calloc(e->bytes + 1, 1);
     if (!e->host) {
         fprintf(stderr, "%s: no memory for \"%s\" (%zu bytes)\n", m->command, e->name, e->bytes);
         return false;
     }
-    if (aclrtMalloc(&e->device, e->bytes ? e->bytes : 1, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS)
+    if (!e->is_open && aclrtMalloc(&e->device, e->bytes ? e->bytes : 1, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS)
         return fail(m, e->name);
-    aclDataBuffer *buffer = aclCreateDataBuffer(e->device, e->bytes ? e->bytes : 1);
+    aclDataBuffer *buffer = aclCreateDataBuffer(e->device, e->is_open ? 0 : e->bytes ? e->bytes : 1);
     if (!buffer)
         return fail(m, e->name);
     if (aclmdlAddDatasetBuffer(is_input ? m->in : m->out, buffer) != ACL_SUCCESS) {
         aclDestroyDataBuffer(buffer);
         return fail(m, e->name);
     }
-    return true;
+    return !is_input || !open || announce(m, e, index);
 }
 
-static bool describe_all(model *m) {
+static bool describe_all(model *m, const model_choice *choice) {
     m->desc = aclmdlCreateDesc();
     m->in = aclmdlCreateDataset();
     m->out = aclmdlCreateDataset();
@@ -156,11 +252,17 @@ static bool describe_all(model *m) {
                 n_outputs, MODEL_ENDS);
         return false;
     }
-    for (; m->n_inputs < (int)n_inputs; m->n_inputs++)
-        if (!describe(m, true, m->n_inputs))
+    for (; m->n_inputs < (int)n_inputs; m->n_inputs++) {
+        if (strcmp(aclmdlGetInputNameByIndex(m->desc, (size_t)m->n_inputs), ACL_DYNAMIC_TENSOR_NAME) == 0) {
+            fprintf(stderr, "%s: the model was compiled for a choice of sizes, which is made by aclmdlSetDynamicBatchSize and its kin: "
+                            "compile it for one size\n", m->command);
             return false;
+        }
+        if (!describe(m, true, m->n_inputs, choice))
+            return false;
+    }
     for (; m->n_outputs < (int)n_outputs; m->n_outputs++)
-        if (!describe(m, false, m->n_outputs))
+        if (!describe(m, false, m->n_outputs, choice))
             return false;
     return true;
 }
@@ -170,7 +272,7 @@ static bool ends_in(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-bool model_open(const char *command, const char *path, int workers, model *out) {
+bool model_open(const char *command, const char *path, const model_choice *choice, model *out) {
     memset(out, 0, sizeof *out);
     out->command = command;
     if (ends_in(path, ".onnx")) {
@@ -179,9 +281,9 @@ bool model_open(const char *command, const char *path, int workers, model *out) 
                 command, path, path, (int)(strlen(path) - 5), path);
         return false;
     }
-    if (workers > 0) {
+    if (choice->workers > 0) {
         char text[16];
-        snprintf(text, sizeof text, "%d", workers);
+        snprintf(text, sizeof text, "%d", choice->workers);
         setenv("DOPPEL_WORKERS", text, 1);
     }
     if (access(path, R_OK) != 0) {
@@ -199,12 +301,16 @@ bool model_open(const char *command, const char *path, int workers, model *out) 
         return fail(out, path);
     out->load_ms = model_clock_ms() - start;
     out->loaded = true;
-    return describe_all(out);
+    return describe_all(out, choice);
 }
 
 static void close_ends(aclmdlDataset *set, model_end *ends) {
-    for (size_t i = 0; set && i < aclmdlGetDatasetNumBuffers(set); i++)
-        aclDestroyDataBuffer(aclmdlGetDatasetBuffer(set, i));
+    for (size_t i = 0; set && i < aclmdlGetDatasetNumBuffers(set); i++) {
+        aclDataBuffer *buffer = aclmdlGetDatasetBuffer(set, i);
+        if (ends[i].is_open)
+            ends[i].device = aclGetDataBufferAddr(buffer);
+        aclDestroyDataBuffer(buffer);
+    }
     if (set)
         aclmdlDestroyDataset(set);
     for (int i = 0; i < MODEL_ENDS; i++) {
@@ -241,11 +347,34 @@ bool model_execute(model *m) {
     return aclmdlExecute(m->id, m->in, m->out) == ACL_SUCCESS || fail(m, "the model does not run");
 }
 
+/* Shape, size and memory of an output that the run has found. */
+static bool find_output(model *m, int index) {
+    model_end *e = &m->outputs[index];
+    const aclDataBuffer *buffer = aclmdlGetDatasetBuffer(m->out, (size_t)index);
+    const aclTensorDesc *desc = aclmdlGetDatasetTensorDesc(m->out, (size_t)index);
+    if (!buffer || !desc)
+        return fail(m, e->name);
+    e->device = aclGetDataBufferAddr(buffer);
+    e->type = aclGetTensorDescType(desc);
+    e->shape.dimCount = aclGetTensorDescNumDims(desc);
+    for (size_t d = 0; d < e->shape.dimCount; d++)
+        aclGetTensorDescDimV2(desc, d, &e->shape.dims[d]);
+    if (!measure(m, e))
+        return false;
+    free(e->host);
+    e->host = malloc(e->bytes + 1);
+    if (!e->host)
+        fprintf(stderr, "%s: no memory for \"%s\" (%zu bytes)\n", m->command, e->name, e->bytes);
+    return e->host != NULL;
+}
+
 bool model_run(model *m) {
     if (!model_fill(m) || !model_execute(m))
         return false;
     for (int i = 0; i < m->n_outputs; i++) {
         const model_end *e = &m->outputs[i];
+        if (e->is_open && !find_output(m, i))
+            return false;
         if (e->bytes && aclrtMemcpy(e->host, e->bytes, e->device, e->bytes, ACL_MEMCPY_DEVICE_TO_HOST) != ACL_SUCCESS)
             return fail(m, e->name);
     }

@@ -11,13 +11,21 @@
 
 enum { MODEL_ENDS = 64 }; /* inputs or outputs */
 
-/* One input or output. */
+/* What is the user's to choose about a model. */
+typedef struct model_choice {
+    int workers;                    /* 0: one per processor */
+    const char *shapes[MODEL_ENDS]; /* "NAME:1,3,640,640" of inputs with open dimensions */
+    int n_shapes;
+} model_choice;
+
+/* One input or output; sizes of outputs with open dimensions are known after a run. */
 typedef struct model_end {
     const char *name;
     aclDataType type;
     int rank;
     const int64_t *dims;
     size_t bytes, count;
+    bool is_open; /* an output whose size a run finds: its memory is the library's until then */
     void *device;
     void *host; /* as many bytes; inputs: what goes in; outputs: what came out of the last model_run */
     aclmdlIODims shape;
@@ -36,7 +44,7 @@ typedef struct model {
 } model;
 
 /* Starts the runtime, loads the model and makes its buffers. False, said on stderr under the name `command`. */
-bool model_open(const char *command, const char *path, int workers, model *out);
+bool model_open(const char *command, const char *path, const model_choice *choice, model *out);
 void model_close(model *m); /* also what a failed model_open left */
 
 /* Copies the inputs to the device, without outputs back: bench runs model_execute again and again. */
@@ -44,6 +52,11 @@ bool model_fill(model *m);
 bool model_execute(model *m);
 /* fill, execute, and the outputs back. */
 bool model_run(model *m);
+
+/* argv[*at] is --threads or --shape: takes it with its value into *choice. 1: taken, 0: none of them, -1: wrong, said on stderr. */
+int model_option(const char *command, int argc, char **argv, int *at, model_choice *choice);
+/* The lines of a help text about these options. */
+extern const char model_usage[];
 
 /* "float32", or "type 27"; NumPy's spelling ("<f4"), NULL for types that it does not have. */
 const char *model_type_name(aclDataType type);

@@ -19,12 +19,12 @@ static const char *const usage =
     "largest and mean value.\n"
     "\n"
     "  --output FOLDER    write every output there as a NumPy array (bfloat16 as float32)\n"
-    "  --top N            also print the places of the N largest values of every output\n"
-    "  --threads N        workers, this thread included (default: one per processor)\n";
+    "  --top N            also print the places of the N largest values of every output\n";
 
 typedef struct options {
     const char *model, *folder;
-    long top, threads;
+    long top;
+    model_choice choice;
     input_options input;
 } options;
 
@@ -32,10 +32,11 @@ typedef struct options {
 static int read_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf("%s%s", usage, input_usage);
+            printf("%s%s%s", usage, model_usage, input_usage);
             return 0;
         }
         int taken = input_option(name, argc, argv, &i, &o->input);
+        taken = taken ? taken : model_option(name, argc, argv, &i, &o->choice);
         if (taken < 0)
             return -1;
         if (taken)
@@ -45,9 +46,6 @@ static int read_options(int argc, char **argv, options *o) {
                 return -1;
         } else if (strcmp(argv[i], "--top") == 0) {
             if (!doppel_number(name, argc, argv, &i, 1, 1000, &o->top))
-                return -1;
-        } else if (strcmp(argv[i], "--threads") == 0) {
-            if (!doppel_number(name, argc, argv, &i, 1, 1024, &o->threads))
                 return -1;
         } else if (!doppel_model_argument(name, argv[i], &o->model)) {
             return -1;
@@ -145,7 +143,7 @@ int doppel_run(int argc, char **argv) {
         fprintf(stderr, "%s: cannot make %s: %s\n", name, o.folder, strerror(errno));
         return 1;
     }
-    bool good = model_open(name, o.model, (int)o.threads, &m) && input_fill(&m, &o.input, false);
+    bool good = model_open(name, o.model, &o.choice, &m) && input_fill(&m, &o.input, false);
     double start = model_clock_ms();
     good = good && model_run(&m);
     if (good) {

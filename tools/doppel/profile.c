@@ -23,7 +23,6 @@ static const char *const usage =
     "that are not given are random numbers.\n"
     "\n"
     "  --runs N           count so many runs, after one to warm up (default 10)\n"
-    "  --threads N        workers, this thread included (default: one per processor)\n"
     "  --rows N           print at most so many nodes (default 20)\n"
     "  -o FILE.json       where the timeline goes, for ui.perfetto.dev or chrome://tracing (default\n"
     "                     MODEL.profile.json)\n";
@@ -52,19 +51,17 @@ static int read_options(int argc, char **argv, options *o) {
     o->rows = 20;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            printf("%s%s", usage, input_usage);
+            printf("%s%s%s", usage, model_usage, input_usage);
             return 0;
         }
         int taken = input_option(name, argc, argv, &i, &o->bench.input);
+        taken = taken ? taken : model_option(name, argc, argv, &i, &o->bench.choice);
         if (taken < 0)
             return -1;
         if (taken)
             continue;
         if (strcmp(argv[i], "--runs") == 0) {
             if (!doppel_number(name, argc, argv, &i, 1, 10000, &o->bench.runs))
-                return -1;
-        } else if (strcmp(argv[i], "--threads") == 0) {
-            if (!doppel_number(name, argc, argv, &i, 1, 1024, &o->bench.threads))
                 return -1;
         } else if (strcmp(argv[i], "--rows") == 0) {
             if (!doppel_number(name, argc, argv, &i, 1, 1000000, &o->rows))
@@ -84,7 +81,7 @@ static int run_child(const options *o, const char *timeline, int times_to) {
     model m;
     bench_times times;
     setenv("DOPPEL_PROFILE", timeline, 1);
-    bool good = model_open(name, o->bench.model, (int)o->bench.threads, &m) && input_fill(&m, &o->bench.input, true) &&
+    bool good = model_open(name, o->bench.model, &o->bench.choice, &m) && input_fill(&m, &o->bench.input, true) &&
                 model_fill(&m) && bench_measure(&m, o->bench.runs, &times);
     model_close(&m);
     good = good && write(times_to, &times, sizeof times) == (ssize_t)sizeof times;
