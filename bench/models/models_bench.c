@@ -49,7 +49,8 @@ static void need(int code, const char *what) {
     exit(1);
 }
 
-/* With one thread, time of this process: other programs on the machine then disturb less. With more, time on the wall. */
+/* With one thread, time of this process: other programs on the machine then disturb less. With more, time on the wall.
+ */
 static clockid_t watch = CLOCK_MONOTONIC;
 
 static double now_ms(void) {
