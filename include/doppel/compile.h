@@ -35,6 +35,22 @@ typedef struct dp_compile_options {
  */
 DP_API bool dp_compile_model(const dp_compile_options *options, char *message, size_t message_bytes);
 
+/*
+ * What is in a model: an ONNX file or a compiled one. json: a file, or "-" for stdout; NULL: a compiled model's inputs, outputs and sizes
+ * as lines on stdout. False with a sentence as above.
+ */
+DP_API bool dp_describe_model(const char *model, bool is_onnx, const char *json, char *message, size_t message_bytes);
+
+/* Whether all nodes of an ONNX file have types that are supported: a JSON file with the result, and false with a sentence if not. */
+DP_API bool dp_check_model(const char *model, const char *report, char *message, size_t message_bytes);
+
+/*
+ * Compiles single operators: `json` is a list of {"op", "input_desc", "output_desc", "attr"}, each of which becomes a model of
+ * one node in the folder `output`, N_Op.om. soc_version: a chip's name, or NULL. False with a sentence as above.
+ */
+DP_API bool dp_compile_operators(const char *json, const char *output, const char *soc_version, char *message,
+                                 size_t message_bytes);
+
 DP_END_DECLS
 
 #endif

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/compile_file.h"
 #include "device/chip.h"
 #include "graph/aipp.h"
 #include "graph/calibration.h"
 #include "graph/compile_shapes.h"
 #include "graph/model_file.h"
 
-enum { INPUTS_MAX = 64, PATH_BYTES = 4096 };
+enum { INPUTS_MAX = 64 };
 
-/* what: the option that names the file. */
-static dp_status read_file(const char *what, const char *path, void **out_bytes, size_t *out_size) {
+dp_status dp_file_read(const char *what, const char *path, void **out_bytes, size_t *out_size) {
     FILE *file = fopen(path, "rb");
     if (!file)
         return dp_fail(DP_ERR_IO, "%s %s: %s", what, path, strerror(errno));
@@ -59,10 +59,9 @@ static dp_status parse_shapes(char *text, dp_named_shape *shapes, int *out_n) {
     return DP_OK;
 }
 
-/* The folder a file is in. */
-static void folder_of(const char *path, char *out) {
+void dp_folder_of(const char *path, char *out_folder) {
     const char *slash = strrchr(path, '/');
-    snprintf(out, PATH_BYTES, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    snprintf(out_folder, DP_PATH_BYTES, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
 /* AIPP in front of the inputs, as the file says. */
@@ -71,7 +70,7 @@ static dp_status insert_aipp(const dp_compile_options *o, dp_compiled *compiled,
     size_t size = 0;
     int n = 0;
     dp_aipp_op *ops = dp_alloc(DP_MEM_GRAPH, DP_AIPP_OPS * sizeof *ops);
-    dp_status status = ops ? read_file("insert_op_conf", o->insert_op_conf, &text, &size)
+    dp_status status = ops ? dp_file_read("insert_op_conf", o->insert_op_conf, &text, &size)
                            : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for insert_op_conf: free some");
     if (status == DP_OK)
         status = dp_aipp_parse(text, size, ops, &n);
@@ -123,22 +122,22 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     dp_precision precision = {.half_inputs = o->input_fp16_nodes, .output_type = o->output_type};
     dp_shape_request request = {.named = shapes, .n_named = n_shapes, .progress = o->progress, .data = o->progress_data};
     dp_compiled compiled;
-    char folder[PATH_BYTES], output[PATH_BYTES];
+    char folder[DP_PATH_BYTES], output[DP_PATH_BYTES];
     void *bytes = NULL;
     size_t size = 0, length = strlen(o->output);
     bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
     if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
-        return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
+        return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", DP_PATH_BYTES - 4);
     dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
     if (status == DP_OK)
         status = read_kind(o, &request);
     if (status == DP_OK)
         status = take_calibration(o, &precision, &calibration);
     if (status == DP_OK)
-        status = read_file("model", o->model, &bytes, &size);
+        status = dp_file_read("model", o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
-    folder_of(o->model, folder);
+    dp_folder_of(o->model, folder);
     dp_onnx_source source = {.bytes = bytes,
                              .size_bytes = size,
                              .folder = folder,
@@ -160,15 +159,22 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     return status;
 }
 
+dp_status dp_soc_check(const char *soc_version) {
+    static const char *const first[] = {"Ascend310", "Ascend910", "Ascend610", "Ascend710"};
+    for (size_t i = 0; soc_version && i < sizeof first / sizeof first[0]; i++)
+        if (strcmp(soc_version, first[i]) == 0)
+            return DP_OK;
+    if (!soc_version || dp_chip_find(soc_version))
+        return DP_OK;
+    return dp_fail(DP_ERR_ARGUMENT, "soc_version is \"%s\", which is no chip that is known; try Ascend910B3", soc_version);
+}
+
 static dp_status check(const dp_compile_options *o) {
     if (!o->model || !*o->model)
         return dp_fail(DP_ERR_ARGUMENT, "model is missing: the name of an ONNX file");
     if (!o->output || !*o->output)
         return dp_fail(DP_ERR_ARGUMENT, "output is missing: the name of the file to write, without .om");
-    if (o->soc_version && !dp_chip_find(o->soc_version))
-        return dp_fail(DP_ERR_ARGUMENT, "soc_version is \"%s\", which is no chip that is known; try Ascend910B3",
-                       o->soc_version);
-    return DP_OK;
+    return dp_soc_check(o->soc_version);
 }
 
 static dp_status run(const dp_compile_options *o, char *report, size_t report_bytes) {

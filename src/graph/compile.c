@@ -142,6 +142,10 @@ static dp_status read(const dp_onnx_source *source, bool open, dp_model **out_mo
     return status;
 }
 
+dp_status dp_onnx_read_source(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
+    return dp_onnx_read(source->bytes, source->size_bytes, source->folder, out_opset, out_model);
+}
+
 dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
     return read(source, true, out_model, out_opset);
 }
@@ -193,6 +197,10 @@ dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, b
 }
 dp_status dp_compile_lowered(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped) {
     (void)source, (void)out_model, (void)out_stopped;
+    return no_reader();
+}
+dp_status dp_onnx_read_source(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
+    (void)source, (void)out_model, (void)out_opset;
     return no_reader();
 }
 dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {

@@ -34,6 +34,8 @@ typedef struct dp_onnx_source {
 dp_status dp_compile_fixed(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped);
 /* The same before all passes: what other forms of the model are compared with. source->precision must be NULL. */
 dp_status dp_compile_lowered(const dp_onnx_source *source, dp_model **out_model, bool *out_stopped);
+/* The model as it stands in the file, whatever types its nodes have. */
+dp_status dp_onnx_read_source(const dp_onnx_source *source, dp_model **out_model, int *out_opset);
 /* The model as it was read, for dp_staged_new; dims of the shapes may be DP_UNKNOWN. All types of nodes are known. */
 dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset);
 

@@ -26,10 +26,36 @@ option_row options[] = {
     {"op_select_implmode", OPTION_ACCEPTED, "all kernels compute in float or better", NULL},
     {"optypelist_for_implmode", OPTION_ACCEPTED, "as above", NULL},
     {"core_type", OPTION_ACCEPTED, "there is one kind of core", NULL},
+    {"mode", OPTION_USED, "0 compiles; 1 writes a model (--om) as JSON (--json); 3 checks one (--check_report); 6 says what is in one (--om)", NULL},
+    {"om", OPTION_USED, "FILE.om for --mode=1 and 6; with --framework=5 --mode=1 takes a FILE.onnx", NULL},
+    {"json", OPTION_USED, "FILE, or - for the terminal: where --mode=1 writes", NULL},
+    {"check_report", OPTION_USED, "FILE, or -: where --mode=3 writes; check_result.json unless given", NULL},
+    {"singleop", OPTION_USED, "FILE.json: single operators, each becomes a model in the folder --output", NULL},
+    {"input_param_flag", OPTION_ACCEPTED, "inputs may always be given in any order of names", NULL},
+    {"disable_reuse_memory", OPTION_ACCEPTED, "memory of values that are not alive together is always shared", NULL},
+    {"fusion_switch_file", OPTION_ACCEPTED, "results do not depend on what is fused", NULL},
+    {"enable_small_channel", OPTION_ACCEPTED, "layouts are chosen by the compiler", NULL},
+    {"enable_single_stream", OPTION_ACCEPTED, "a model runs on one stream", NULL},
+    {"buffer_optimize", OPTION_ACCEPTED, "buffers are the CPU's caches", NULL},
+    {"auto_tune_mode", OPTION_ACCEPTED, "kernels need no tuning", NULL},
+    {"aicore_num", OPTION_ACCEPTED, "the CPU's threads are used", NULL},
+    {"op_debug_level", OPTION_ACCEPTED, "no files are left behind", NULL},
+    {"debug_dir", OPTION_ACCEPTED, "as above", NULL},
+    {"op_compiler_cache_mode", OPTION_ACCEPTED, "operators need no compiling", NULL},
+    {"op_compiler_cache_dir", OPTION_ACCEPTED, "as above", NULL},
+    {"virtual_type", OPTION_ACCEPTED, "devices are simulated", NULL},
+    {"deterministic", OPTION_ACCEPTED, "results are the same every time", NULL},
+    {"output_format", OPTION_ACCEPTED, "outputs have the layout of the model", NULL},
+    {"save_original_model", OPTION_REFUSED, "it keeps Caffe models; the ONNX file is not touched", NULL},
     {"weight", OPTION_REFUSED, "weights of Caffe models; ONNX models contain them or name their files", NULL},
-    {"mode", OPTION_REFUSED, "only compiling (mode 0) is supported", NULL},
-    {"om", OPTION_REFUSED, "goes with --mode=1 and 6, which are not supported", NULL},
-    {"singleop", OPTION_REFUSED, "single operators need no compiling: call aclopCompileAndExecute", NULL},
+    {"is_input_adjust_hw_layout", OPTION_REFUSED, "inputs and outputs have plain layouts: convert in the program", NULL},
+    {"is_output_adjust_hw_layout", OPTION_REFUSED, "as above", NULL},
+    {"compress_weight_conf", OPTION_REFUSED, "weights are not compressed", NULL},
+    {"keep_dtype", OPTION_REFUSED, "not supported: name whole modes with --precision_mode_v2", NULL},
+    {"customize_dtypes", OPTION_REFUSED, "as above", NULL},
+    {"op_name_map", OPTION_REFUSED, "operators have the names of the ONNX specification", NULL},
+    {"ddk_version", OPTION_REFUSED, "there is one version", NULL},
+    {"input_shape_range", OPTION_REFUSED, "write the bounds in --input_shape: \"x:1~8,3\"", NULL},
     {"help", OPTION_USED, "this text", NULL},
     {"version", OPTION_USED, "the version", NULL},
     {NULL, OPTION_USED, NULL, NULL},
@@ -90,8 +116,7 @@ options_result options_read(int argc, char **argv) {
             row->value = argv[++i];
         else
             return wrong("--%s has no value%s", row->name, "");
-        bool default_mode = strcmp(row->name, "mode") == 0 && strcmp(row->value, "0") == 0;
-        if (row->kind == OPTION_REFUSED && !default_mode)
+        if (row->kind == OPTION_REFUSED)
             return wrong("--%s is refused: %s", row->name, row->help);
     }
     return OPTIONS_RUN;
