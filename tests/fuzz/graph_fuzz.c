@@ -1,12 +1,11 @@
 /*
- * graph_fuzz.c - models made from bytes: ONNX files through the compiler, and compiled models (.om) through the loader. What
- * compiles or loads, and is small, runs. Nothing may crash, and every failure has a sentence.
+ * graph_fuzz.c - models made from bytes: ONNX files through the compiler, and compiled models (.om) through the loader.
+ * What compiles or loads, and is small, runs. Nothing may crash, and every failure has a sentence.
  *
- * The first byte of an input says what the rest is: 'O' an ONNX file, 'M' a compiled model, whose checksums are made right first. The plain
- * program takes files with such inputs, and
- *   -models=FOLDER      folders with model.onnx as further seeds (the ONNX project's cases)
- *   -seconds=N -seed=N  damages seeds at random for so long
- *   -write=FOLDER       writes all seeds there, for libFuzzer
+ * The first byte of an input says what the rest is: 'O' an ONNX file, 'M' a compiled model, whose checksums are made
+ * right first. The plain program takes files with such inputs, and -models=FOLDER      folders with model.onnx as
+ * further seeds (the ONNX project's cases) -seconds=N -seed=N  damages seeds at random for so long -write=FOLDER writes
+ * all seeds there, for libFuzzer
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -250,7 +249,8 @@ static void add_model(const void *bytes, size_t size) {
     add_seed('O', bytes, size);
     if (dp_onnx_read(bytes, size, NULL, &opset, &read) != DP_OK)
         return;
-    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .shapes = shapes, .n_shapes = choose_shapes(read->graph, shapes)};
+    dp_onnx_source source = {
+        .bytes = bytes, .size_bytes = size, .shapes = shapes, .n_shapes = choose_shapes(read->graph, shapes)};
     if (dp_compile_fixed(&source, &model, &stopped) == DP_OK &&
         dp_model_file_pack(NULL, &model, 1, &packed, &packed_size) == DP_OK) {
         add_seed('M', packed, packed_size);
@@ -324,8 +324,9 @@ static uint32_t below(uint32_t n) {
 }
 
 /*
- * The number behind a key of the ONNX format that has one - dims, element types, integers of attributes, versions - or a byte of a
- * compiled model's numbers, which are mostly 0. Lengths stay right, so that what is damaged is read to its end.
+ * The number behind a key of the ONNX format that has one - dims, element types, integers of attributes, versions - or
+ * a byte of a compiled model's numbers, which are mostly 0. Lengths stay right, so that what is damaged is read to its
+ * end.
  */
 static void change_number(uint8_t *to, size_t size) {
     static const uint8_t keys[] = {0x08, 0x10, 0x18, 0x40, 0xa0}, likely[] = {0, 1, 2, 3, 4, 5, 7, 8, 16, 64, 127, 63};
@@ -446,7 +447,8 @@ int main(int argc, char **argv) {
     int failed = 0, files = 0;
     const char *folder = NULL;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    setrlimit(RLIMIT_AS, &(struct rlimit){memory_bytes, memory_bytes}); /* what models ask for too much is refused, not killed */
+    setrlimit(RLIMIT_AS,
+              &(struct rlimit){memory_bytes, memory_bytes}); /* what models ask for too much is refused, not killed */
 #else
     (void)memory_bytes;
 #endif
@@ -468,8 +470,8 @@ int main(int argc, char **argv) {
     if (folder)
         failed |= write_seeds(folder);
     unsigned runs = seconds > 0 ? run_random(seconds) : 0;
-    printf("%d files, %d seeds, %u damaged models; %lu compiled, %lu loaded, %lu ran\n", files, n_seeds, runs, compiled, loaded,
-           ran);
+    printf("%d files, %d seeds, %u damaged models; %lu compiled, %lu loaded, %lu ran\n", files, n_seeds, runs, compiled,
+           loaded, ran);
     for (int i = 0; i < n_seeds; i++)
         free(seeds[i].bytes);
     return failed;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "graph/compile.h"
+#include "graph/onnx/lower.h"
 #include "graph/onnx_make.h"
 #include "graph/program.h"
 
@@ -151,13 +152,13 @@ static void run_layer(layer *l) {
 
 static void check_layer(const char *type, int gates, bool batch_first, bool variant) {
     static float x[STEPS * BATCH * IN], w[2 * 4 * HIDDEN * IN], r[2 * 4 * HIDDEN * HIDDEN], b[2 * 8 * HIDDEN],
-        h0[2 * BATCH * HIDDEN], c0[2 * BATCH * HIDDEN], p[2 * 3 * HIDDEN], y[STEPS * 2 * BATCH * HIDDEN], h[2 * BATCH * HIDDEN],
-        c[2 * BATCH * HIDDEN];
+        h0[2 * BATCH * HIDDEN], c0[2 * BATCH * HIDDEN], p[2 * 3 * HIDDEN], y[STEPS * 2 * BATCH * HIDDEN],
+        h[2 * BATCH * HIDDEN], c[2 * BATCH * HIDDEN];
     static layer l;
     int32_t lengths[BATCH] = {5, 2, 3};
-    int64_t row = gates * HIDDEN, x_dims[] = {STEPS, BATCH, IN}, x_first[] = {BATCH, STEPS, IN}, w_dims[] = {2, row, IN},
-            r_dims[] = {2, row, HIDDEN}, b_dims[] = {2, 2 * row}, n_dims[] = {BATCH}, p_dims[] = {2, 3 * HIDDEN},
-            h_dims[] = {2, BATCH, HIDDEN}, h_first[] = {BATCH, 2, HIDDEN};
+    int64_t row = gates * HIDDEN, x_dims[] = {STEPS, BATCH, IN}, x_first[] = {BATCH, STEPS, IN},
+            w_dims[] = {2, row, IN}, r_dims[] = {2, row, HIDDEN}, b_dims[] = {2, 2 * row}, n_dims[] = {BATCH},
+            p_dims[] = {2, 3 * HIDDEN}, h_dims[] = {2, BATCH, HIDDEN}, h_first[] = {BATCH, 2, HIDDEN};
     fill(x, sizeof x / 4), fill(w, sizeof w / 4), fill(r, sizeof r / 4), fill(b, sizeof b / 4);
     fill(h0, sizeof h0 / 4), fill(c0, sizeof c0 / 4), fill(p, sizeof p / 4);
     maker *m = make_begin(14);
@@ -187,7 +188,16 @@ static void check_layer(const char *type, int gates, bool batch_first, bool vari
     if (gates == 4)
         make_output(m, "c");
     run(m, (void *[]){x, w, r, b, lengths, h0, c0, p}, (void *[]){y, h, c});
-    l = (layer){.gates = gates, .batch_first = batch_first, .variant = variant, .x = x, .w = w, .r = r, .b = b, .h0 = h0, .c0 = c0, .p = p};
+    l = (layer){.gates = gates,
+                .batch_first = batch_first,
+                .variant = variant,
+                .x = x,
+                .w = w,
+                .r = r,
+                .b = b,
+                .h0 = h0,
+                .c0 = c0,
+                .p = p};
     run_layer(&l);
     close_to(type, y, l.y, sizeof y / 4);
     close_to(type, h, l.h, sizeof h / 4);
@@ -228,7 +238,8 @@ static void fourier_of(int length, int n, bool complex, bool inverse, bool onesi
                 for (int i = 0; i < n && i < length; i++) {
                     const float *at = x + ((outer * n + i) * 3 + side) * parts;
                     double a = (double)at[0], b = complex ? (double)at[1] : 0;
-                    double turn = (inverse ? 2 : -2) * 3.14159265358979323846 * (double)((int64_t)i * k % length) / length;
+                    double turn =
+                        (inverse ? 2 : -2) * 3.14159265358979323846 * (double)((int64_t)i * k % length) / length;
                     re += a * cos(turn) - b * sin(turn);
                     im += a * sin(turn) + b * cos(turn);
                 }
@@ -453,10 +464,157 @@ static void windows(void **unused) {
     }
 }
 
+/* What onnxruntime's CANN provider hands over, by the list in its source; Constant is taken by the reader. */
+static void names_of_the_provider(void **unused) {
+    static const char *const names[] = {"Abs",
+                                        "Acos",
+                                        "Acosh",
+                                        "Add",
+                                        "And",
+                                        "ArgMax",
+                                        "ArgMin",
+                                        "Asin",
+                                        "Asinh",
+                                        "Atan",
+                                        "Atanh",
+                                        "AveragePool",
+                                        "BatchNormalization",
+                                        "BitShift",
+                                        "Cast",
+                                        "Ceil",
+                                        "Celu",
+                                        "Clip",
+                                        "Compress",
+                                        "Concat",
+                                        "Constant",
+                                        "ConstantOfShape",
+                                        "Conv",
+                                        "ConvTranspose",
+                                        "Cos",
+                                        "Cosh",
+                                        "CumSum",
+                                        "DepthToSpace",
+                                        "Det",
+                                        "Div",
+                                        "Dropout",
+                                        "Elu",
+                                        "Equal",
+                                        "Erf",
+                                        "Exp",
+                                        "Expand",
+                                        "EyeLike",
+                                        "Flatten",
+                                        "Floor",
+                                        "Gather",
+                                        "GatherElements",
+                                        "GatherND",
+                                        "Gemm",
+                                        "GlobalAveragePool",
+                                        "GlobalLpPool",
+                                        "GlobalMaxPool",
+                                        "Greater",
+                                        "GreaterOrEqual",
+                                        "Hardmax",
+                                        "HardSigmoid",
+                                        "HardSwish",
+                                        "Identity",
+                                        "InstanceNormalization",
+                                        "LeakyRelu",
+                                        "Less",
+                                        "LessOrEqual",
+                                        "Log",
+                                        "LogSoftmax",
+                                        "LpNormalization",
+                                        "LpPool",
+                                        "LRN",
+                                        "LSTM",
+                                        "MatMul",
+                                        "Max",
+                                        "MaxPool",
+                                        "MaxRoiPool",
+                                        "MaxUnpool",
+                                        "Mean",
+                                        "MeanVarianceNormalization",
+                                        "Min",
+                                        "Mod",
+                                        "Mul",
+                                        "Multinomial",
+                                        "Neg",
+                                        "NonMaxSuppression",
+                                        "NonZero",
+                                        "Not",
+                                        "OneHot",
+                                        "Or",
+                                        "Pad",
+                                        "Pow",
+                                        "PRelu",
+                                        "RandomNormalLike",
+                                        "RandomUniform",
+                                        "RandomUniformLike",
+                                        "Range",
+                                        "Reciprocal",
+                                        "ReduceL1",
+                                        "ReduceL2",
+                                        "ReduceLogSum",
+                                        "ReduceLogSumExp",
+                                        "ReduceMax",
+                                        "ReduceMean",
+                                        "ReduceMin",
+                                        "ReduceProd",
+                                        "ReduceSum",
+                                        "ReduceSumSquare",
+                                        "Relu",
+                                        "Reshape",
+                                        "Resize",
+                                        "ReverseSequence",
+                                        "RoiAlign",
+                                        "Round",
+                                        "Scatter",
+                                        "ScatterElements",
+                                        "ScatterND",
+                                        "Selu",
+                                        "Shape",
+                                        "Shrink",
+                                        "Sigmoid",
+                                        "Sign",
+                                        "Sin",
+                                        "Sinh",
+                                        "Size",
+                                        "Slice",
+                                        "Softmax",
+                                        "SoftmaxCrossEntropyLoss",
+                                        "Softplus",
+                                        "Softsign",
+                                        "SpaceToDepth",
+                                        "Split",
+                                        "Sqrt",
+                                        "Squeeze",
+                                        "Sub",
+                                        "Sum",
+                                        "Tanh",
+                                        "TfIdfVectorizer",
+                                        "ThresholdedRelu",
+                                        "Tile",
+                                        "TopK",
+                                        "Transpose",
+                                        "Unsqueeze",
+                                        "Where",
+                                        "Xor"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bool known = strcmp(names[i], "Constant") == 0;
+        for (unsigned k = 0; k < dp_onnx_rows_count && !known; k++)
+            known = strcmp(dp_onnx_rows[k].type, names[i]) == 0;
+        if (!known)
+            fail_msg("%s has no row", names[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recurrent_layers), cmocka_unit_test(fourier_transforms), cmocka_unit_test(integers),
-        cmocka_unit_test(sums_of_products), cmocka_unit_test(windows),
+        cmocka_unit_test(recurrent_layers), cmocka_unit_test(fourier_transforms),
+        cmocka_unit_test(integers),         cmocka_unit_test(sums_of_products),
+        cmocka_unit_test(windows),          cmocka_unit_test(names_of_the_provider),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,24 +134,30 @@ dp_status dp_low_one_hot(dp_lowering *l) {
     return dp_low_last(l, dp_low_begin(l, "SelectV2", 1, 3, which, ends[1], ends[0]), values->tensor.element);
 }
 
-/* One where the first of the largest is. */
+/* One where the first of the largest is. Before version 13 the dims from `axis` on are one. */
 dp_status dp_low_hardmax(dp_lowering *l) {
     if (dp_low_need(l, 1) != DP_OK)
         return l->status;
     dp_value *x = dp_low_in(l, 0);
-    int rank = x->tensor.rank;
-    int64_t axis = dp_node_integer(l->node, "axis", l->opset < 13 ? 1 : -1);
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank || (l->opset < 13 && axis != rank - 1))
-        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "axis %lld of %d dimensions is not supported", (long long)axis, rank);
+    const dp_tensor t = x->tensor;
+    bool flat = l->opset < 13;
+    int64_t axis = dp_node_integer(l->node, "axis", flat ? 1 : -1);
+    axis += axis < 0 ? t.rank : 0;
+    if (axis < 0 || axis > t.rank - !flat)
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "axis %lld of %d dimensions is out of range", (long long)axis, t.rank);
+    if (flat) {
+        dp_node *rows = dp_low_begin(l, "Flatten", 1, 1, x);
+        dp_low_integer(l, rows, "axis", axis);
+        x = dp_low_end(l, rows);
+        axis = 1;
+    }
     dp_node *node = dp_low_begin(l, "ArgMaxD", 1, 1, x);
     dp_low_integer(l, node, "dimension", axis);
     if (!node || !dp_low_output(l, node, 0, DP_I64))
         return l->status;
     dp_value *which = is_class(l, dp_low_end(l, node), x->tensor.dims[axis], (int)axis);
-    dp_node *last = dp_low_begin(l, "Cast", 1, 1, which);
-    dp_low_integer(l, last, "dst_type", x->tensor.element);
-    return dp_low_last(l, last, x->tensor.element);
+    which = which ? cast(l, which, t.element) : NULL;
+    return dp_low_last(l, dp_low_begin(l, "Reshape", 1, 2, which, dp_low_list(l, t.dims, t.rank)), t.element);
 }
 
 static dp_value *flip(dp_lowering *l, dp_value *x, int64_t axis) {

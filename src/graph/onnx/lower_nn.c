@@ -167,6 +167,53 @@ dp_status dp_low_conv_transpose(dp_lowering *l) {
     return line ? dp_low_window_without_height(l, dp_low_end(l, cut)) : dp_low_last(l, cut, DP_EL_NONE);
 }
 
+dp_status dp_low_deform_conv(dp_lowering *l) {
+    dp_window w;
+    if (dp_low_need(l, 3) != DP_OK)
+        return l->status;
+    const dp_tensor *x = &dp_low_in(l, 0)->tensor, *filter = &dp_low_in(l, 1)->tensor;
+    if (x->rank != 4 || filter->rank != 4)
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "the filter has %d dimensions and the input %d, but 4 are supported",
+                           filter->rank, x->rank);
+    if (dp_low_window_read(l, x, filter->dims + 2, &w) != DP_OK)
+        return l->status;
+    dp_node *node = dp_low_begin(l, "DeformConv", 1, 5, dp_low_in(l, 0), dp_low_in(l, 1), dp_low_in(l, 2), dp_low_in(l, 3),
+                                 dp_low_in(l, 4));
+    dp_low_integers(l, node, "strides", w.stride, w.n);
+    dp_low_integers(l, node, "dilations", w.dilation, w.n);
+    dp_low_window_pads(l, node, &w);
+    dp_low_integer(l, node, "groups", dp_node_integer(l->node, "group", 1));
+    dp_low_integer(l, node, "offset_groups", dp_node_integer(l->node, "offset_group", 1));
+    return dp_low_last(l, node, DP_EL_NONE);
+}
+
+/* Columns of windows added up to an image. */
+dp_status dp_low_fold(dp_lowering *l) {
+    int64_t size[2], block[2], pads[4], numbers[2], pairs[4] = {0};
+    static const char *const lists[] = {"dilations", "strides"};
+    static const char *const names[] = {"dilation", "stride"};
+    if (dp_low_need(l, 3) != DP_OK)
+        return l->status;
+    int n = dp_low_numbers(l, 1, size, 2), m = dp_low_numbers(l, 2, block, 2);
+    int n_pads = dp_low_axes(l, "pads", INT16_MAX, pads, 4);
+    if (l->status != DP_OK)
+        return l->status;
+    if (n != 2 || m != 2 || (n_pads && n_pads != 4))
+        return dp_low_fail(l, DP_ERR_UNSUPPORTED, "images of %d dimensions are not supported, but of 2", n);
+    for (int d = 0; d < 2 && n_pads; d++)
+        pairs[2 * d] = pads[d], pairs[2 * d + 1] = pads[2 + d];
+    dp_node *node = dp_low_begin(l, "Col2Im", 1, 2, dp_low_in(l, 0), dp_low_list(l, size, 2));
+    dp_low_integers(l, node, "kernel_size", block, 2);
+    dp_low_integers(l, node, "padding", pairs, 4);
+    for (int i = 0; i < 2; i++) {
+        int count = dp_low_axes(l, lists[i], INT16_MAX, numbers, 2);
+        for (int d = count > 0 ? count : 0; d < 2; d++)
+            numbers[d] = 1;
+        dp_low_integers(l, node, names[i], numbers, 2);
+    }
+    return dp_low_last(l, node, DP_EL_NONE);
+}
+
 /* A vector of channels as a tensor that broadcasts over x: [C] -> [C, 1, 1]. */
 static dp_value *over_channels(dp_lowering *l, dp_value *vector, int rank) {
     int64_t dims[DP_TENSOR_DIMS] = {vector ? dp_tensor_count(&vector->tensor) : 0};

@@ -6,6 +6,7 @@
  * misspelt conv_transpose(x, filter, bias, strides, pads, dilations, groups, output_padding, data_format) -> y
  *   max_pool, average_pool(x, ksize, strides, padding, pads, data_format, global, ceil, exclusive) -> y
  *       padding: CALCULATED (pads), VALID (none), SAME
+ *   fold(x, size, kernel, dilation, padding, stride) -> y       columns [batch, channels * taps, positions] to an image
  *   windows_average(x, ksize, strides, pads, dilations, ceil, include_pad, divisor) -> y; windows_max(...) -> y,
  * indices channels second, any padding, two or three dims of space batch_norm(x, scale, offset, mean, variance,
  * is_training, epsilon, data_format) -> y, and mean and variance, twice resize_nearest, resize_linear, resize_cubic,
@@ -19,7 +20,8 @@
 extern const dp_function dp_conv_conv, dp_pool_max2d, dp_pool_average2d, dp_resize_nearest2d, dp_resize_exact2d,
     dp_resize_linear2d, dp_resize_cubic2d, dp_resize_linear2d_origin, dp_resize_cubic2d_origin, dp_resize_area2d,
     dp_norm_batch, dp_pool_windows_average2d, dp_pool_windows_average3d, dp_pool_windows_max2d, dp_pool_windows_max3d,
-    dp_pool_windows_max2d_indices, dp_pool_windows_max3d_indices;
+    dp_pool_windows_max2d_indices, dp_pool_windows_max3d_indices,
+    dp_conv_fold;
 
 enum { NCHW = 0, NHWC = 1, HWCN = 16, NDHWC = 27, NCDHW = 30 }; /* of dp_tensor.format */
 
@@ -385,6 +387,25 @@ static dp_status average_pool(const dp_operator_call *call, dp_plan **out_plan) 
     return pool(call, true, out_plan);
 }
 
+static dp_status fold(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *in = call->in, *size = &in[1], *kernel = &in[2];
+    const dp_tensor *x = in[0].as.tensor;
+    dp_status status = check_rank(&in[0], 3);
+    int64_t taps = 0;
+    if (status == DP_OK && (size->count != 2 || kernel->count != 2))
+        status = dp_fail(DP_ERR_UNSUPPORTED, "%s and %s have %lld and %lld numbers, but must have 2", size->name, kernel->name,
+                         (long long)size->count, (long long)kernel->count);
+    if (status != DP_OK)
+        return status;
+    if (kernel->as.integers[0] < 1 || kernel->as.integers[1] < 1 ||
+        __builtin_mul_overflow(kernel->as.integers[0], kernel->as.integers[1], &taps) || x->dims[1] % taps)
+        return dp_fail(DP_ERR_ARGUMENT, "%s: %lld rows of columns are not whole windows of %s", in[0].name,
+                       (long long)x->dims[1], kernel->name);
+    int64_t dims[] = {x->dims[0], x->dims[1] / taps, size->as.integers[0], size->as.integers[1]};
+    status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 4, "batch, channels and size of the image");
+    return status == DP_OK ? dp_conv_fold.prepare(call, out_plan) : status;
+}
+
 /* With given statistics the outputs for them are copies; names are those of the register. */
 static void copy_channels(dp_plan *plan, const char *from, const char *to) {
     int source = -1;
@@ -518,6 +539,7 @@ EXPORT(conv_transpose, 1u << 2 | 1u << 7)
 EXPORT(max_pool, 0)
 EXPORT(average_pool, 0)
 EXPORT(windows_average, 0)
+EXPORT(fold, 0)
 extern const dp_function dp_typed_windows_max;
 const dp_function dp_typed_windows_max = {"windows_max", windows_max, NULL, 0, 2};
 EXPORT(resize_nearest, 0)
