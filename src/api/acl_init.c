@@ -7,6 +7,8 @@
 
 #ifdef DP_HAVE_CJSON
 #include <cJSON.h>
+
+#include "api/acl_mdl_dump.h"
 #endif
 
 #include "api/api.h"
@@ -66,6 +68,9 @@ done:
 static aclError apply_config(const char *path, const cJSON *root) {
     if (!cJSON_IsObject(root))
         return bad_file(path, ACL_ERROR_PARSE_FILE, "a JSON file whose outermost value is an object");
+    const cJSON *dump = cJSON_GetObjectItemCaseSensitive(root, "dump");
+    if (cJSON_IsObject(dump) && cJSON_GetObjectItemCaseSensitive(dump, "dump_path") && dp_mdl_dump_configure(dump) != DP_OK)
+        return ACL_ERROR_PARSE_FILE;
     const cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "defaultDevice");
     if (!section)
         return ACL_SUCCESS;

@@ -81,6 +81,20 @@ static dp_status insert_aipp(const dp_compile_options *o, dp_compiled *compiled,
     return status;
 }
 
+/* Dumps and descriptions know a model by its file's name, without folder and ".om". */
+static dp_status name_graphs(dp_compiled *compiled, const char *output) {
+    const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
+    int length = (int)strlen(base) - 3;
+    for (int i = 0; i < compiled->n_variants; i++) {
+        dp_model *model = compiled->variants[i];
+        const char *name = dp_arena_format(&model->arena, "%.*s", length, base);
+        if (!name)
+            return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the name of a model: free some");
+        model->graph->name = name;
+    }
+    return DP_OK;
+}
+
 /* Which of the flags for several shapes is given; at most one may be. */
 static dp_status read_kind(const dp_compile_options *o, dp_shape_request *request) {
     const struct {
@@ -152,6 +166,8 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
         status = dp_calibration_report(&calibration, compiled.variants[0]->graph, report, report_bytes);
     if (status == DP_OK && o->insert_op_conf)
         status = insert_aipp(o, &compiled, print);
+    if (status == DP_OK)
+        status = name_graphs(&compiled, output);
     if (status == DP_OK)
         status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
     dp_compiled_free(&compiled);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "graph/dump.h"
 #include "graph/program.h"
 #include "graph/staged.h"
 #include "runtime/device_memory.h"
@@ -257,7 +258,10 @@ static void give_back(dp_output *outputs, int n) {
 dp_status dp_loaded_run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_output *outputs) {
     int n = graph_of(model, 0)->n_outputs;
     pthread_mutex_lock(&model->running);
+    if (DP_UNLIKELY(dp_dump_on()))
+        dp_dump_begin(graph_of(model, 0)->name, model->id);
     dp_status status = model->staged ? run_staged(model, gear, inputs, outputs) : run_program(model, gear, inputs, outputs);
+    dp_dump_end();
     pthread_mutex_unlock(&model->running);
     if (status != DP_OK) {
         give_back(outputs, n);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "graph/dump.h"
 #include "graph/infer.h"
 #include "graph/storage.h"
 #include "runtime/profile.h"
@@ -257,6 +258,8 @@ dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *output
             snprintf(reason, sizeof reason, "%s", dp_fail_message());
             return dp_fail(status, "node \"%s\" (%s): %s", p->names[i], plan->op->name, reason);
         }
+        if (DP_UNLIKELY(dp_dump_on()))
+            dp_dump_plan(p->names[i], plan);
     }
     return DP_OK;
 }

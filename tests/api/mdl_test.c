@@ -229,6 +229,59 @@ TEST(compiling_says_what_is_wrong) {
     clean_up();
 }
 
+static void write_settings(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The values of every node in files that numpy reads. */
+TEST(values_are_dumped) {
+    char settings[80], folder[64], text[256], path[160], head[128];
+    uint32_t id;
+    float y[ELEMENTS], x[ELEMENTS];
+    write_compiled();
+    snprintf(settings, sizeof settings, "%s.json", om);
+    snprintf(folder, sizeof folder, "%s.dump", om);
+    CHECK_OK(aclrtSetDevice(0));
+    CHECK_FAILS(ACL_ERROR_UNINITIALIZE, aclmdlSetDump(settings), "aclmdlInitDump");
+    CHECK_OK(aclmdlInitDump());
+    CHECK_FAILS(ACL_ERROR_REPEAT_INITIALIZE, aclmdlInitDump(), "already");
+    CHECK_FAILS(ACL_ERROR_INVALID_FILE, aclmdlSetDump("/nowhere.json"), "/nowhere.json");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDump(NULL), "dumpCfgPath");
+    write_settings(settings, "[");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDump(settings), "JSON");
+    write_settings(settings, "{\"dump\": {\"dump_path\": \"x\", \"dump_mode\": \"some\"}}");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDump(settings), "some");
+    write_settings(settings, "{\"dump\": {\"dump_path\": \"/nowhere/x\"}}");
+    CHECK_FAILS(ACL_ERROR_INVALID_FILE, aclmdlSetDump(settings), "/nowhere/x");
+    snprintf(text, sizeof text, "{\"dump\": {\"dump_path\": \"%s\", \"dump_list\": [{\"model_name\": \"%.*s\"}]}}", folder,
+             (int)strlen(strrchr(om, '/') + 1) - 3, strrchr(om, '/') + 1); /* the name has no suffix */
+    write_settings(settings, text);
+    CHECK_OK(aclmdlSetDump(settings));
+    CHECK_OK(aclmdlLoadFromFile(om, &id));
+    run_once(id, 1, NULL);
+    CHECK_OK(aclmdlFinalizeDump());
+    run_once(id, 2, NULL);
+    snprintf(text, sizeof text, "ls %s/*/0/*output.0.npy | grep -c Add > %s; ls -d %s/*/* | wc -l >> %s", folder, settings, folder, settings);
+    CHECK(system(text) == 0);
+    FILE *file = fopen(settings, "r");
+    int n = 0, runs = 0;
+    CHECK(fscanf(file, "%d %d", &n, &runs) == 2 && n == 1 && runs == 1);
+    fclose(file);
+    snprintf(text, sizeof text, "cp %s/*/0/*Add*output.0.npy %s", folder, settings);
+    CHECK(system(text) == 0);
+    file = fopen(settings, "rb");
+    CHECK(fread(head, 1, 128, file) == 128 && strstr(head + 10, "'<f4'") && strstr(head + 10, "(3,4,)"));
+    CHECK(fread(y, 1, BYTES, file) == BYTES);
+    fclose(file);
+    fill(x, 1);
+    CHECK(y[0] == 3 * x[0] && y[3] == x[3]);
+    snprintf(path, sizeof path, "rm -rf %s %s", folder, settings);
+    CHECK(system(path) == 0);
+    CHECK_OK(aclmdlUnload(id));
+    clean_up();
+}
+
 static void *many_runs(void *id) {
     CHECK_OK(aclrtSetDevice(0));
     aclrtStream stream;
@@ -264,7 +317,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_from_file_to_result), cmocka_unit_test(memory_of_the_caller_and_models_in_memory),
         cmocka_unit_test(wrong_calls_say_why),         cmocka_unit_test(compiling_says_what_is_wrong),
-        cmocka_unit_test(threads_share_models),
+        cmocka_unit_test(threads_share_models),        cmocka_unit_test(values_are_dumped),
     };
     return cmocka_run_group_tests_name("api_mdl", tests, NULL, NULL);
 }
