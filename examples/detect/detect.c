@@ -91,19 +91,24 @@ static void Note(Detector *d, Photo *photo, const char *kind, const float *x, co
     fputs("}", d->json);
 }
 
-/* The photograph scaled into width x height as RGB in host memory; scaleX, scaleY: its pixels per pixel of the result. */
-static bool Fit(Detector *d, const Photo *photo, int width, int height, Picture *out, float *scaleX, float *scaleY) {
+/*
+ * Runs a network whose AIPP takes the photograph scaled into its width x height; scaleX, scaleY: pixels of the photograph per pixel of that.
+ */
+static bool RunOnPhoto(Detector *d, const Photo *photo, Net *net, int width, int height, float *scaleX, float *scaleY) {
     Image fitted = {0};
     int fitWidth, fitHeight;
-    bool good = ImageFit(&d->device, &photo->image, width, height, &fitted, &fitWidth, &fitHeight) &&
-                ImageToPicture(&d->device, &fitted, out);
+    if (net->type != ACL_UINT8 || net->inputBytes != (size_t)width * (size_t)height * 3 / 2) {
+        fprintf(stderr, "%s.om takes no picture: was it compiled with %s.aipp?\n", net->name, net->name);
+        return false;
+    }
+    bool good = ImageFit(&d->device, &photo->image, width, height, &fitted, &fitWidth, &fitHeight) && NetRun(net, fitted.data);
     ImageFree(&fitted);
     *scaleX = (float)photo->image.width / (float)fitWidth;
     *scaleY = (float)photo->image.height / (float)fitHeight;
     return good;
 }
 
-/* Faces: 1 x side x side x 3, red, green, blue from -1 to 1. */
+/* Faces. */
 
 static void ShowFace(Detector *d, Photo *photo, const Face *face, float scaleX, float scaleY) {
     float x[] = {face->left * scaleX, face->right * scaleX, face->right * scaleX, face->left * scaleX};
@@ -120,55 +125,32 @@ static void ShowFace(Detector *d, Photo *photo, const Face *face, float scaleX, 
 
 static bool FindFaces(Detector *d, Photo *photo) {
     Net *net = &d->face;
-    int side = (int)net->dims.dims[1];
-    size_t count = net->inputBytes / sizeof(float);
-    Picture small = {0};
+    int side = (int)net->dims.dims[2];
     Face faces[FACES_MOST];
-    float scaleX, scaleY, *input = malloc(net->inputBytes);
-    bool good = input && Fit(d, photo, side, side, &small, &scaleX, &scaleY);
-    for (size_t i = 0; i < count && good; i++)
-        input[i] = (float)small.pixels[i] / 127.5f - 1;
-    good = good && NetRun(net, input);
-    if (good) {
-        int n = FacesFind(net->output[0].host, net->output[2].host, net->output[1].host, net->output[3].host, side, faceLeast,
-                          faces);
-        for (int i = 0; i < n; i++)
-            ShowFace(d, photo, &faces[i], scaleX * (float)side, scaleY * (float)side);
-    }
-    free(small.pixels);
-    free(input);
-    return good;
+    float scaleX, scaleY;
+    if (!RunOnPhoto(d, photo, net, side, side, &scaleX, &scaleY))
+        return false;
+    int n = FacesFind(net->output[0].host, net->output[2].host, net->output[1].host, net->output[3].host, side, faceLeast, faces);
+    for (int i = 0; i < n; i++)
+        ShowFace(d, photo, &faces[i], scaleX * (float)side, scaleY * (float)side);
+    return true;
 }
 
-/* Text: 1 x 3 x height x width, blue, green, red, less the mean and over the deviation that PaddleOCR names. */
-
-static void PrepareMap(const Picture *p, float *out) {
-    static const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
-    int plane = p->width * p->height;
-    for (int c = 0; c < 3; c++)
-        for (int i = 0; i < plane; i++)
-            out[c * plane + i] = ((float)p->pixels[3 * i + 2 - c] / 255 - mean[c]) / deviation[c];
-}
+/* Text. */
 
 static bool FindLines(Detector *d, const Photo *photo, Line *lines, int *count) {
-    Net *net = &d->lines;
-    int height = (int)net->dims.dims[2], width = (int)net->dims.dims[3];
-    Picture small = {0};
-    float scaleX, scaleY, *input = malloc(net->inputBytes);
-    bool good = input && Fit(d, photo, width, height, &small, &scaleX, &scaleY);
-    if (good) {
-        PrepareMap(&small, input);
-        good = NetRun(net, input);
-    }
-    *count = good ? LinesFind(net->output[0].host, width, height, width, lines) : 0;
+    Net *net = &d->lines; /* its picture: as many rows of chroma as half those of luma */
+    int width = (int)net->dims.dims[2], height = (int)net->dims.dims[1] * 2 / 3;
+    float scaleX, scaleY;
+    if (!RunOnPhoto(d, photo, net, width, height, &scaleX, &scaleY))
+        return false;
+    *count = LinesFind(net->output[0].host, width, height, width, lines);
     for (int i = 0; i < *count; i++)
         for (int k = 0; k < 4; k++) {
             lines[i].x[k] = fminf(fmaxf(lines[i].x[k] * scaleX, 0), (float)photo->image.width - 1);
             lines[i].y[k] = fminf(fmaxf(lines[i].y[k] * scaleY, 0), (float)photo->image.height - 1);
         }
-    free(small.pixels);
-    free(input);
-    return good && *count >= 0;
+    return *count >= 0;
 }
 
 /* Columns that a line takes in a network's input. */

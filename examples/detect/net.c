@@ -22,10 +22,11 @@ static bool AddBuffer(aclmdlDataset *set, void **memory, size_t bytes) {
 
 static bool MakeBuffers(Net *n) {
     n->outputCount = (int)aclmdlGetNumOutputs(n->desc);
-    if (aclmdlGetNumInputs(n->desc) != 1 || n->outputCount > NET_OUTPUTS || aclmdlGetInputDataType(n->desc, 0) != ACL_FLOAT) {
-        fprintf(stderr, "%s.om: one input of float32 and at most %d outputs are expected\n", n->name, NET_OUTPUTS);
+    if (aclmdlGetNumInputs(n->desc) != 1 || n->outputCount > NET_OUTPUTS) {
+        fprintf(stderr, "%s.om: one input and at most %d outputs are expected\n", n->name, NET_OUTPUTS);
         return false;
     }
+    n->type = aclmdlGetInputDataType(n->desc, 0);
     n->inputs = aclmdlCreateDataset();
     n->outputs = aclmdlCreateDataset();
     n->inputBytes = aclmdlGetInputSizeByIndex(n->desc, 0);
@@ -93,8 +94,9 @@ static bool Keep(const Net *n, const char *what, void *data, size_t bytes, bool 
     return true;
 }
 
-static bool Execute(Net *n, const float *input) {
-    CHECK(aclrtMemcpy(n->input, n->inputBytes, input, n->inputBytes, ACL_MEMCPY_HOST_TO_DEVICE));
+static bool Execute(Net *n, const void *input) {
+    aclrtMemcpyKind kind = n->type == ACL_UINT8 ? ACL_MEMCPY_DEVICE_TO_DEVICE : ACL_MEMCPY_HOST_TO_DEVICE;
+    CHECK(aclrtMemcpy(n->input, n->inputBytes, input, n->inputBytes, kind));
     CHECK(aclmdlExecute(n->id, n->inputs, n->outputs));
     for (int i = 0; i < n->outputCount; i++)
         CHECK(aclrtMemcpy(n->output[i].host, n->output[i].bytes, n->output[i].device, n->output[i].bytes,
@@ -102,10 +104,16 @@ static bool Execute(Net *n, const float *input) {
     return true;
 }
 
-bool NetRun(Net *n, const float *input) {
-    bool replays = keepFolder && keepReplays, good = replays || Execute(n, input);
-    if (!replays && good)
-        good = Keep(n, "in", (void *)(uintptr_t)input, n->inputBytes, false);
+static bool KeepInput(const Net *n) {
+    void *host = keepFolder ? malloc(n->inputBytes) : NULL;
+    bool good = !keepFolder || (host && aclrtMemcpy(host, n->inputBytes, n->input, n->inputBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    good = good && Keep(n, "in", host, n->inputBytes, false);
+    free(host);
+    return good;
+}
+
+bool NetRun(Net *n, const void *input) {
+    bool replays = keepFolder && keepReplays, good = replays || (Execute(n, input) && KeepInput(n));
     for (int i = 0; i < n->outputCount && good; i++) {
         char what[16];
         snprintf(what, sizeof what, "out%d", i);

@@ -16,6 +16,7 @@ typedef struct Net {
     aclmdlDesc *desc;
     aclmdlDataset *inputs, *outputs;
     aclmdlIODims dims; /* of the input */
+    aclDataType type;
     void *input;       /* device memory */
     size_t inputBytes;
     int outputCount, runs;
@@ -27,10 +28,11 @@ typedef struct Net {
     } output[NET_OUTPUTS];
 } Net;
 
-/* FOLDER/NAME.om, with one input; everything is float32. */
+/* FOLDER/NAME.om, with one input; outputs are float32. */
 bool NetLoad(const char *folder, const char *name, Net *net);
 void NetFree(Net *net);
-bool NetRun(Net *net, const float *input);
+/* input: inputBytes in host memory, or, of a network with AIPP, a picture in device memory. */
+bool NetRun(Net *net, const void *input);
 
 /*
  * What goes into networks and comes out of them is written to files of a folder (NAME.RUN.in.bin, NAME.RUN.out0.bin), or, with
