@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/acl_mdl_dump.h"
 #include "api/compile_file.h"
+#include "base/memory.h"
 #include "graph/dump.h"
 
 static _Atomic bool is_ready;

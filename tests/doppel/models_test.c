@@ -68,11 +68,16 @@ static void save(const char *file, const void *bytes, size_t n) {
     fclose(out);
 }
 
-static void compile(const char *file, const char *precision) {
+static void compile_with(const char *file, const char *precision, const char *shape) {
     char message[512];
-    dp_compile_options o = {.model = in_folder(file), .output = in_folder(file), .precision_mode_v2 = precision};
+    dp_compile_options o = {
+        .model = in_folder(file), .output = in_folder(file), .precision_mode_v2 = precision, .input_shape = shape};
     if (!dp_compile_model(&o, message, sizeof message))
         fail_msg("%s: %s", file, message);
+}
+
+static void compile(const char *file, const char *precision) {
+    compile_with(file, precision, NULL);
 }
 
 static float number(uint32_t *seed) {
@@ -168,6 +173,21 @@ static void make_scores(void) {
     free(all);
 }
 
+/* Where x, of an open length, is not 0: as many columns as there are. */
+static void make_open(void) {
+    static const int64_t x[] = {2, -1};
+    size_t bytes;
+    maker *m = make_begin(13);
+    make_input(m, "x", 1, 2, x);
+    make_node(m, "NonZero", "x", "places");
+    make_node(m, "Relu", "x", "positive");
+    make_output(m, "places");
+    make_output(m, "positive");
+    void *all = make_end(m, &bytes);
+    save("open.onnx", all, bytes);
+    free(all);
+}
+
 static int setup(void **state) {
     (void)state;
     snprintf(folder, sizeof folder, "/tmp/doppel_models_XXXXXX");
@@ -177,6 +197,8 @@ static int setup(void **state) {
     make_net("other.onnx", .05f);
     make_twice();
     make_scores();
+    make_open();
+    compile_with("open.onnx", NULL, "x:2,-1");
     compile("scores.onnx", NULL);
     compile("net.onnx", NULL);
     compile("other.onnx", NULL);
@@ -255,6 +277,37 @@ static void test_run_refuses(void **state) {
             fail_msg("doppel %s: status %d\n%s", cases[i].arguments, status, said);
         assert_said(cases[i].says);
     }
+}
+
+static void test_open(void **state) {
+    (void)state;
+    const float x[] = {0, 3, 0, -1, 0, 2};
+    int64_t places[16];
+    save("x6.bin", x, sizeof x);
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin"), 1);
+    assert_said("input \"x\" has open dimensions, 2x-1: give its shape");
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape x:2,3 --output open"), 0);
+    assert_said("places                         int64      2x3 ");
+    assert_said("positive                       float32    2x3 ");
+    assert_narrow();
+    FILE *file = fopen(in_folder("open/places.npy"), "rb");
+    assert_non_null(file);
+    char bytes[512];
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(n > sizeof places / 2);
+    memcpy(places, bytes + n - 6 * sizeof places[0], 6 * sizeof places[0]);
+    static const int64_t expected[] = {0, 1, 1, 1, 0, 2};
+    assert_memory_equal(places, expected, sizeof expected);
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape x:2,a"), 1);
+    assert_said("must be numbers with commas");
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape 2,3"), 2);
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape x:3,2"), 1);
+    assert_int_equal(doppel("run open.onnx.om --input zeros --shape x:2,4611686018427387904"), 1);
+    assert_said("larger than memory");
+    assert_int_equal(doppel("bench open.onnx.om --shape x:2,1000 --runs 3"), 0);
+    assert_int_equal(doppel("compare open.onnx open.onnx.om --shape x:2,3"), 2);
+    assert_said("not compared");
 }
 
 static void test_help(void **state) {
@@ -362,7 +415,7 @@ static void test_classify(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_open), cmocka_unit_test(test_help),
         cmocka_unit_test(test_bench_and_profile), cmocka_unit_test(test_compare), cmocka_unit_test(test_reference),
 #ifdef CLASSIFY
         cmocka_unit_test(test_classify),

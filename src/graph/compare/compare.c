@@ -314,6 +314,9 @@ static dp_status run(walk *w) {
 
 dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file, int variant,
                      const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals) {
+    if (dp_model_file_shapes(file)->is_source)
+        return dp_fail(DP_ERR_UNSUPPORTED, "the compiled model is lowered while it runs, for its shapes or its loops: such models are not "
+                                           "compared; give atc fixed shapes with --input_shape");
     dp_graph *graph = dp_model_file_variant(file, variant)->graph;
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
     walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
