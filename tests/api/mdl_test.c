@@ -236,7 +236,7 @@ static void write_settings(const char *path, const char *text) {
 
 /* The values of every node in files that numpy reads. */
 TEST(values_are_dumped) {
-    char settings[80], folder[64], text[256], path[160], head[128];
+    char settings[80], folder[80], text[512], path[200], head[128];
     uint32_t id;
     float y[ELEMENTS], x[ELEMENTS];
     write_compiled();

@@ -407,10 +407,12 @@ static dp_status run_raw(dp_plan *plan) {
     job j = {plan, dp_plan_state(plan)};
     const state *s = j.s;
     size_t grain = GRAIN;
-    if (s->out.flat && s->in[0].flat)
+    if (s->out.flat && s->in[0].flat) {
         dp_pool_for((size_t)s->loop.count, GRAIN, copy_flat, &j);
-    else
-        dp_pool_for(dp_loop_copy_units(&s->loop, dp_element_bytes(s->out.element), &grain), grain, copy_views, &j);
+        return DP_OK;
+    }
+    size_t units = dp_loop_copy_units(&s->loop, dp_element_bytes(s->out.element), &grain);
+    dp_pool_for(units, grain, copy_views, &j);
     return DP_OK;
 }
 

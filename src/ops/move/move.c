@@ -44,10 +44,12 @@ static dp_status run(dp_plan *plan) {
     for (int i = 0; i < pieces->count; i++) {
         job j = {plan, &pieces->piece[i]};
         size_t grain, width = dp_element_bytes(plan->tensors[j.piece->to].view.element);
-        if (j.piece->from < 0)
+        if (j.piece->from < 0) {
             dp_pool_for((size_t)j.piece->loop.count, GRAIN, fill_range, &j);
-        else
-            dp_pool_for(dp_loop_copy_units(&j.piece->loop, width, &grain), grain, copy_range, &j);
+            continue;
+        }
+        size_t units = dp_loop_copy_units(&j.piece->loop, width, &grain);
+        dp_pool_for(units, grain, copy_range, &j);
     }
     return DP_OK;
 }
