@@ -32,7 +32,7 @@ dp_status dp_low_range(dp_lowering *l) {
         !dp_low_number(l, 2, &delta))
         return l->status;
     double exact = delta != 0 ? ceil((limit - start) / delta) : -1;
-    if (delta == 0 || !(exact < 0x1p31))
+    if (delta == 0 || !(exact < 0x1p28))
         return dp_low_fail(l, DP_ERR_ARGUMENT, "start %g, limit %g and delta %g make no range", start, limit, delta);
     int64_t n = exact > 0 ? (int64_t)exact : 0;
     dp_value *value = dp_value_constant(l->model, NULL, DP_F64, &n, 1, NULL);
@@ -117,7 +117,7 @@ dp_status dp_low_one_hot(dp_lowering *l) {
     int rank = index->tensor.rank + 1;
     int64_t axis = dp_node_integer(l->node, "axis", -1);
     axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank || !(depth >= 0 && depth < 0x1p31))
+    if (axis < 0 || axis >= rank || !(depth >= 0 && depth < 0x1p28))
         return dp_low_fail(l, DP_ERR_ARGUMENT, "axis or depth (%g) is out of range", depth);
     if (!dp_element_is_int(index->tensor.element))
         index = cast(l, index, DP_I64);

@@ -109,16 +109,45 @@ static void activate(const dp_cells *s, const dp_cell_activation *f, float *x, s
 
 /* ---- products ---- */
 
-/* c [m, n] = a [m, k] x b^T [n, k] + bias, or with `add` c + a x b^T. */
-static dp_status product(const float *a, int64_t a_row, const float *b, float *c, int64_t c_row, int64_t m, int64_t n,
-                         int64_t k, const float *bias, bool add) {
-    dp_gemm_problem g = {.m = (size_t)m, .n = (size_t)n, .k = (size_t)k, .alpha = 1, .beta = add};
-    g.a = (dp_gemm_matrix){.data = a, .row_stride = a_row, .column_stride = 1, .dtype = DP_F32};
-    g.b = (dp_gemm_matrix){.data = b, .row_stride = 1, .column_stride = k, .dtype = DP_F32};
-    g.c = (dp_gemm_matrix){.data = c, .row_stride = c_row, .column_stride = 1, .dtype = DP_F32};
-    g.epilogue.bias = bias;
+dp_gemm_problem dp_cells_product(int64_t m, int64_t n, int64_t k) {
+    dp_gemm_problem g = {.m = (size_t)m, .n = (size_t)n, .k = (size_t)k, .alpha = 1};
+    g.a = (dp_gemm_matrix){.row_stride = k, .column_stride = 1, .dtype = DP_F32};
+    g.b = (dp_gemm_matrix){.row_stride = 1, .column_stride = k, .dtype = DP_F32};
+    g.c = (dp_gemm_matrix){.row_stride = n, .column_stride = 1, .dtype = DP_F32};
+    return g;
+}
+
+/* c [m, n] = a [m, k] x b^T [n, k] + bias, or with `add` c + a x b^T. packed: b as the engine wants it, or NULL. */
+typedef struct operands {
+    const float *a, *b, *bias;
+    const void *packed;
+    float *c;
+    int64_t c_row;
+    bool add;
+} operands;
+
+static dp_status product(const operands *o, int64_t m, int64_t n, int64_t k) {
+    dp_gemm_problem g = dp_cells_product(m, n, k);
+    g.beta = o->add;
+    g.a.data = o->a;
+    g.b.data = o->packed ? o->packed : o->b;
+    g.b.packed = o->packed != NULL;
+    g.c.data = o->c;
+    g.c.row_stride = o->c_row;
+    g.epilogue.bias = o->bias;
     g.epilogue.bias_dtype = DP_F32;
     return dp_problems_run(&g, 1);
+}
+
+static dp_status pack(const job *j, int which, const float *b, int64_t n) {
+    const dp_cells *s = j->s;
+    dp_gemm_problem g = dp_cells_product(s->batch, n, s->hidden);
+    g.b.data = b;
+    return s->packed_bytes[which] ? dp_gemm_pack_b(&g, dp_workspace_at(j->plan, s->packed_at[which])) : DP_OK;
+}
+
+static const void *packed_of(const job *j, int which) {
+    return j->s->packed_bytes[which] ? dp_workspace_at(j->plan, j->s->packed_at[which]) : NULL;
 }
 
 /* ---- one step of one sequence: the gates' sums are in `g`, h and c are changed ---- */
@@ -164,11 +193,16 @@ static dp_status gru_gates(const job *j, const dp_cell_activation *f) {
     const part *own = &j->own;
     int64_t n = s->hidden, row = 3 * n;
     const float *last = own->r + 2 * n * n;
-    dp_status status = product(own->h, n, own->r, own->step, row, s->batch, 2 * n, n, NULL, true);
+    operands both = {.a = own->h, .b = own->r, .packed = packed_of(j, 0), .c = own->step, .c_row = row, .add = true};
+    operands apart = {
+        .a = own->h, .b = last, .packed = packed_of(j, 1), .bias = own->after, .c = own->again, .c_row = n};
+    operands reset = {
+        .a = own->again, .b = last, .packed = packed_of(j, 1), .c = own->step + 2 * n, .c_row = row, .add = true};
+    dp_status status = product(&both, s->batch, 2 * n, n);
     for (int64_t b = 0; b < s->batch && status == DP_OK; b++)
         activate(s, &f[0], own->step + b * row, (size_t)(2 * n));
     if (status == DP_OK && s->variant)
-        status = product(own->h, n, last, own->again, n, s->batch, n, n, own->after, false);
+        status = product(&apart, s->batch, n, n);
     for (int64_t i = 0; i < s->batch * n && status == DP_OK; i++) {
         float *g = own->step + i / n * row + i % n;
         if (s->variant)
@@ -177,7 +211,7 @@ static dp_status gru_gates(const job *j, const dp_cell_activation *f) {
             own->again[i] = g[n] * own->h[i];
     }
     if (status == DP_OK && !s->variant)
-        status = product(own->again, n, last, own->step + 2 * n, row, s->batch, n, n, NULL, true);
+        status = product(&reset, s->batch, n, n);
     return status;
 }
 
@@ -239,9 +273,8 @@ static dp_status run_step(job *j, int64_t step, int64_t d, bool backward) {
             memcpy(own->step + b * row, own->gates + (s->batch_first ? b * s->steps + t : t * s->batch + b) * row,
                    (size_t)row * sizeof(float));
     }
-    dp_status status = s->kind == DP_CELLS_GRU
-                           ? gru_gates(j, f)
-                           : product(own->h, n, own->r, own->step, row, s->batch, row, n, NULL, true);
+    operands all = {.a = own->h, .b = own->r, .packed = packed_of(j, 0), .c = own->step, .c_row = row, .add = true};
+    dp_status status = s->kind == DP_CELLS_GRU ? gru_gates(j, f) : product(&all, s->batch, row, n);
     for (int64_t b = 0; b < s->batch && status == DP_OK; b++) {
         float *g = own->step + b * row, *h = own->h + b * n;
         int64_t t = backward ? j->lengths[b] - 1 - step : step;
@@ -265,8 +298,12 @@ static dp_status run_direction(job *j, int64_t d) {
     part *own = &j->own;
     int64_t row = s->gates * s->hidden, steps = 0;
     begin_direction(j, d);
-    dp_status status =
-        product(own->x, s->inputs, own->w, own->gates, row, s->steps * s->batch, row, s->inputs, own->bias, false);
+    operands inputs = {.a = own->x, .b = own->w, .bias = own->bias, .c = own->gates, .c_row = row};
+    dp_status status = product(&inputs, s->steps * s->batch, row, s->inputs);
+    if (status == DP_OK)
+        status = pack(j, 0, own->r, s->kind == DP_CELLS_GRU ? 2 * s->hidden : row);
+    if (status == DP_OK && s->kind == DP_CELLS_GRU)
+        status = pack(j, 1, own->r + 2 * s->hidden * s->hidden, s->hidden);
     for (int64_t b = 0; b < s->batch; b++)
         steps = j->lengths[b] > steps ? j->lengths[b] : steps;
     for (int64_t step = 0; step < steps && status == DP_OK; step++)

@@ -4,6 +4,7 @@
 #ifndef DOPPEL_OPS_RECURRENT_CELLS_H
 #define DOPPEL_OPS_RECURRENT_CELLS_H
 
+#include "math/gemm/gemm.h"
 #include "ops/tiles.h"
 
 typedef enum dp_cells_kind { DP_CELLS_RNN, DP_CELLS_GRU, DP_CELLS_LSTM } dp_cells_kind;
@@ -42,9 +43,16 @@ typedef struct dp_cells {
     dp_cell_activation activations[6]; /* three per direction */
     float clip;                        /* 0: none */
     bool variant, batch_first, backward;
+    /* Weights of the state's products, packed once per run when all steps read them: of all gates, or of those before
+     * the last and of the last; no bytes: not packed. */
+    uint64_t packed_at[2];
+    size_t packed_bytes[2];
     uint64_t gates_at, step_at, again_at, h_at, c_at, bias_at, lengths_at; /* in the workspace */
 } dp_cells;
 
 dp_status dp_cells_run(dp_plan *plan);
+
+/* [m, k] x [n, k]^T, without addresses. */
+dp_gemm_problem dp_cells_product(int64_t m, int64_t n, int64_t k);
 
 #endif

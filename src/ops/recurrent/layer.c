@@ -163,6 +163,18 @@ static dp_status take_outputs(const dp_operator_call *call, dp_cells *s) {
     return DP_OK;
 }
 
+/* With few rows the engine reads the weights as they are; with more it would pack them in every step. */
+static void take_packed(dp_cells *s, dp_workspace *room) {
+    enum { FEW_ROWS = 8 };
+    bool apart = s->kind == DP_CELLS_GRU;
+    int64_t n[] = {apart ? 2 * s->hidden : s->gates * s->hidden, apart ? s->hidden : 0};
+    for (int i = 0; i < 2 && s->batch > FEW_ROWS && s->steps > 1; i++) {
+        dp_gemm_problem g = dp_cells_product(s->batch, n[i], s->hidden);
+        s->packed_bytes[i] = n[i] ? dp_gemm_pack_b_bytes(&g) : 0;
+        s->packed_at[i] = dp_workspace_take(room, (int64_t)s->packed_bytes[i], 1);
+    }
+}
+
 static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     dp_cells s = {.kind = *(const dp_cells_kind *)call->op->function->detail};
     dp_workspace room = {.bytes = 0};
@@ -184,6 +196,7 @@ static dp_status prepare(const dp_operator_call *call, dp_plan **out_plan) {
     s.h_at = dp_workspace_take(&room, s.batch * s.hidden, sizeof(float));
     s.c_at = dp_workspace_take(&room, s.batch * s.hidden, sizeof(float));
     s.bias_at = dp_workspace_take(&room, row, sizeof(float));
+    take_packed(&s, &room);
     s.lengths_at = dp_workspace_take(&room, s.batch, sizeof(int64_t));
     dp_plan *plan = dp_plan_new(call, dp_cells_run, sizeof s);
     if (!plan)
