@@ -426,3 +426,23 @@ aclError acldvppDestroyBatchPicDesc(acldvppBatchPicDesc *batchPicDesc) {
     dp_free(batch);
     return dp_api_end(&call, DP_OK);
 }
+
+/* Observers. */
+
+static void report_bytes(dp_host_event_kind kind, void *data, size_t bytes) {
+    dp_report_memory(kind, 0, kind == DP_HOST_WRITE ? data : NULL, kind == DP_HOST_WRITE ? NULL : data, bytes);
+}
+
+void dp_dvpp_report(dp_host_event_kind kind, const dp_picture *picture, const dp_area *area) {
+    if (!DP_UNLIKELY(dp_report_wanted()))
+        return;
+    if (kind == DP_HOST_WRITE && area->width == picture->width && area->height == picture->height) {
+        report_bytes(kind, picture->data, dp_picture_bytes(picture));
+        return;
+    }
+    for (int i = 0; i < dp_format_planes(dp_format_of(picture->format)); i++) {
+        dp_plane plane = dp_picture_plane(picture, i, area);
+        for (uint32_t row = 0; row < plane.rows; row++)
+            report_bytes(kind, plane.data + row * plane.pitch, (size_t)plane.columns * plane.bytes);
+    }
+}

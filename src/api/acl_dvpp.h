@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "media/draw.h"
 #include "media/file.h"
+#include "runtime/report.h"
 
 struct acldvppChannelDesc {
     bool is_open;
@@ -76,5 +77,8 @@ void dp_dvpp_release_hist(acldvppHist *hist); /* NULL is allowed */
 
 /* What a task's status is in a description. */
 uint32_t dp_dvpp_ret_code(dp_status status);
+
+/* For tasks, while they run: tells observers which bytes they read, or write; of a whole picture with what its strides leave over. */
+void dp_dvpp_report(dp_host_event_kind kind, const dp_picture *picture, const dp_area *area);
 
 #endif

@@ -116,8 +116,11 @@ static dp_status run_decode(void *payload) {
     dp_status status = job->is_jpeg ? dp_jpeg_decode(job->data, job->size, job->odd, &job->picture)
                                     : dp_png_decode(job->data, job->size, &job->picture);
     job->result->ret_code = dp_dvpp_ret_code(status);
-    if (status == DP_OK)
+    if (status == DP_OK) {
+        const dp_area whole = dp_picture_area(&job->picture);
+        dp_dvpp_report(DP_HOST_WRITE, &job->picture, &whole);
         job->result->picture = job->picture;
+    }
     return status;
 }
 
@@ -183,9 +186,13 @@ typedef struct encode_job {
 
 static dp_status run_encode(void *payload) {
     encode_job *job = payload;
+    const dp_area whole = dp_picture_area(&job->picture);
     size_t written = 0;
+    dp_dvpp_report(DP_HOST_READ, &job->picture, &whole);
     dp_status status = dp_jpeg_encode(&job->picture, job->quality, job->out, job->room, &written);
     *job->size = (uint32_t)written;
+    if (status == DP_OK && DP_UNLIKELY(dp_report_wanted()))
+        dp_report_memory(DP_HOST_WRITE, 0, job->out, NULL, written);
     return status;
 }
 

@@ -35,6 +35,9 @@ static dp_status run_job(void *payload) {
     char sentence[512] = "";
     for (uint32_t i = 0; i < j->n; i++) {
         const piece *p = &j->pieces[i];
+        const dp_area whole = dp_picture_area(&p->dst);
+        dp_dvpp_report(DP_HOST_READ, &p->src, &p->from);
+        dp_dvpp_report(DP_HOST_WRITE, &p->dst, p->has_border ? &whole : &p->to);
         dp_status status = dp_picture_draw(&p->src, &p->from, &p->dst, &p->to, &j->options);
         if (status == DP_OK && p->has_border)
             dp_picture_border(&p->dst, &p->to, &p->border);

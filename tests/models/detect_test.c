@@ -1,7 +1,7 @@
 /*
  * examples/detect on photographs: the same text, and the same boxes within a pixel, as with onnxruntime.
  *
- * test_detect PROGRAM expected.json MODELS PHOTOS; exit status 77 when the models or the photographs are not there.
+ * test_detect PROGRAM expected.json MODELS PHOTOS DOPPEL; the first photograph once more under `doppel check`. Exit status 77 when the models or the photographs are not there.
  */
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -103,7 +103,7 @@ static int same_photo(const cJSON *expected, const cJSON *found) {
 
 int main(int argc, char **argv) {
     char scratch[] = "/tmp/test_detect_XXXXXX", command[4 * PATH_BYTES], photo[PATH_BYTES], json[PATH_BYTES];
-    if (argc != 5)
+    if (argc != 6)
         return 2;
     cJSON *all = read_json(argv[2]);
     if (!all || !mkdtemp(scratch))
@@ -127,7 +127,12 @@ int main(int argc, char **argv) {
             printf("%s: %d things, as expected\n", text_of(expected, "photo"),
                    cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(expected, "found")));
         cJSON_Delete(found);
-        looked++;
+        snprintf(command, sizeof command, "'%s' check '%s' --models '%s' --out %s '%s' >/dev/null", argv[5], argv[1], argv[3], scratch,
+                 photo);
+        if (looked++ == 0 && system(command) != 0) {
+            printf("doppel check finds something\n");
+            wrong++;
+        }
     }
     cJSON_Delete(all);
     snprintf(command, sizeof command, "rm -r %s", scratch);
