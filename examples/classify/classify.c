@@ -125,7 +125,8 @@ static float Clamp(float x, float most) {
 static void Prepare(const Picture *p, const Model *m, float *out) {
     static const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
     float byHeight = (float)p->height / (float)m->height, byWidth = (float)p->width / (float)m->width;
-    float step = (byHeight < byWidth ? byHeight : byWidth) * 224 / 256; /* pixels of the picture per pixel of the input */
+    float step =
+        (byHeight < byWidth ? byHeight : byWidth) * 224 / 256; /* pixels of the picture per pixel of the input */
     float top = ((float)p->height - (float)m->height * step) / 2, left = ((float)p->width - (float)m->width * step) / 2;
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < m->height; y++)
@@ -227,8 +228,9 @@ int main(int argc, char **argv) {
         first = 4;
     }
     if (argc <= first || argv[1][0] == '-') {
-        fprintf(stderr, "usage: classify MODEL.om [--labels FILE] PHOTO...\n"
-                        "Prints the five best classes of every photo (JPEG or PNG). FILE has the name of one class a line.\n");
+        fprintf(stderr,
+                "usage: classify MODEL.om [--labels FILE] PHOTO...\n"
+                "Prints the five best classes of every photo (JPEG or PNG). FILE has the name of one class a line.\n");
         return 2;
     }
     return Run(argv[1], labels, argv + first, argc - first) ? 0 : 1;

@@ -75,10 +75,12 @@ static void Unload(Detector *d) {
 }
 
 /* One found thing for the file of results: corners and score; text or NULL. */
-static void Note(Detector *d, Photo *photo, const char *kind, const float *x, const float *y, float score, const char *text) {
+static void Note(Detector *d, Photo *photo, const char *kind, const float *x, const float *y, float score,
+                 const char *text) {
     if (!d->json)
         return;
-    fprintf(d->json, "%s\n    {\"kind\": \"%s\", \"score\": %.4f, \"corners\": [", photo->found++ ? "," : "", kind, (double)score);
+    fprintf(d->json, "%s\n    {\"kind\": \"%s\", \"score\": %.4f, \"corners\": [", photo->found++ ? "," : "", kind,
+            (double)score);
     for (int i = 0; i < 4; i++)
         fprintf(d->json, "%s[%.2f, %.2f]", i ? ", " : "", (double)x[i], (double)y[i]);
     fputs("]", d->json);
@@ -92,7 +94,8 @@ static void Note(Detector *d, Photo *photo, const char *kind, const float *x, co
 }
 
 /*
- * Runs a network whose AIPP takes the photograph scaled into its width x height; scaleX, scaleY: pixels of the photograph per pixel of that.
+ * Runs a network whose AIPP takes the photograph scaled into its width x height; scaleX, scaleY: pixels of the
+ * photograph per pixel of that.
  */
 static bool RunOnPhoto(Detector *d, const Photo *photo, Net *net, int width, int height, float *scaleX, float *scaleY) {
     Image fitted = {0};
@@ -101,7 +104,8 @@ static bool RunOnPhoto(Detector *d, const Photo *photo, Net *net, int width, int
         fprintf(stderr, "%s.om takes no picture: was it compiled with %s.aipp?\n", net->name, net->name);
         return false;
     }
-    bool good = ImageFit(&d->device, &photo->image, width, height, &fitted, &fitWidth, &fitHeight) && NetRun(net, fitted.data);
+    bool good =
+        ImageFit(&d->device, &photo->image, width, height, &fitted, &fitWidth, &fitHeight) && NetRun(net, fitted.data);
     ImageFree(&fitted);
     *scaleX = (float)photo->image.width / (float)fitWidth;
     *scaleY = (float)photo->image.height / (float)fitHeight;
@@ -130,7 +134,8 @@ static bool FindFaces(Detector *d, Photo *photo) {
     float scaleX, scaleY;
     if (!RunOnPhoto(d, photo, net, side, side, &scaleX, &scaleY))
         return false;
-    int n = FacesFind(net->output[0].host, net->output[2].host, net->output[1].host, net->output[3].host, side, faceLeast, faces);
+    int n = FacesFind(net->output[0].host, net->output[2].host, net->output[1].host, net->output[3].host, side,
+                      faceLeast, faces);
     for (int i = 0; i < n; i++)
         ShowFace(d, photo, &faces[i], scaleX * (float)side, scaleY * (float)side);
     return true;
@@ -186,7 +191,8 @@ static bool ReadLine(Detector *d, const Photo *photo, const Line *line, char *te
     bool good = NetRun(net, input);
     const aclmdlIODims *dims = &net->output[0].dims;
     if (good)
-        *score = TextDecode(&d->alphabet, net->output[0].host, (int)dims->dims[1], (int)dims->dims[2], text, TEXT_BYTES);
+        *score =
+            TextDecode(&d->alphabet, net->output[0].host, (int)dims->dims[1], (int)dims->dims[2], text, TEXT_BYTES);
     free(input);
     return good;
 }
@@ -215,7 +221,8 @@ static bool WritePhoto(Detector *d, Photo *photo, const char *path) {
     char file[PATH_BYTES];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     Image drawn = {0};
-    snprintf(file, sizeof file, "%s/%.*s.found.jpg", d->options->out, (int)(dot ? (size_t)(dot - name) : strlen(name)), name);
+    snprintf(file, sizeof file, "%s/%.*s.found.jpg", d->options->out, (int)(dot ? (size_t)(dot - name) : strlen(name)),
+             name);
     bool good = ImageFromPicture(&d->device, &photo->picture, &drawn) && ImageEncode(&d->device, &drawn, file);
     ImageFree(&drawn);
     if (good)
@@ -232,7 +239,8 @@ static bool Look(Detector *d, const char *path, bool isFirst) {
         if (d->json)
             fprintf(d->json, "%s\n  {\"photo\": \"%s\", \"found\": [", isFirst ? "" : ",", slash ? slash + 1 : path);
         photo.drawing = DrawingOpen(&photo.picture);
-        good = photo.drawing && (!d->options->faces || FindFaces(d, &photo)) && (!d->options->text || FindText(d, &photo));
+        good =
+            photo.drawing && (!d->options->faces || FindFaces(d, &photo)) && (!d->options->text || FindText(d, &photo));
         if (photo.drawing)
             DrawingClose(photo.drawing, &photo.picture);
         if (d->json)
@@ -254,7 +262,10 @@ static bool Run(const Options *o) {
     if (d.json)
         fputs("[", d.json);
     for (int i = 0; i < o->count && good; i++)
-        good = Look(&d, o->photos[i], i == 0);
+        if (!Look(&d, o->photos[i], i == 0)) {
+            fprintf(stderr, "%s: nothing was found on it, because of the failure above\n", o->photos[i]);
+            good = false;
+        }
     if (d.json) {
         fputs("\n]\n", d.json);
         good &= fclose(d.json) == 0;

@@ -69,12 +69,13 @@ void ImageFree(Image *image) {
 }
 
 static bool ReadFile(const char *path, void **host, uint32_t *bytes) {
+    errno = 0;
     FILE *file = fopen(path, "rb");
     long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     bool good = size > 0 && size < INT32_MAX && fseek(file, 0, SEEK_SET) == 0 && (*host = malloc((size_t)size)) &&
                 fread(*host, 1, (size_t)size, file) == (size_t)size;
     if (!good)
-        fprintf(stderr, "%s: %s\n", path, errno ? strerror(errno) : "the file is empty");
+        fprintf(stderr, "%s: %s\n", path, errno ? strerror(errno) : "it is empty, or not a file");
     if (file)
         fclose(file);
     *bytes = (uint32_t)size;
@@ -154,7 +155,8 @@ bool ImageFit(Device *d, const Image *from, int width, int height, Image *out, i
     memset(out, 0, sizeof *out);
     *fitWidth = Even(from->width * by, width);
     *fitHeight = Even(from->height * by, height);
-    if (!Make(out, PIXEL_FORMAT_YUV_SEMIPLANAR_420, width, height, RoundUp(width, 16), RoundUp(height, 2)) || !Blacken(out))
+    if (!Make(out, PIXEL_FORMAT_YUV_SEMIPLANAR_420, width, height, RoundUp(width, 16), RoundUp(height, 2)) ||
+        !Blacken(out))
         return false;
     acldvppRoiConfig *crop = Area(from->width & ~1, from->height & ~1), *paste = Area(*fitWidth, *fitHeight);
     aclError code = acldvppVpcCropAndPasteAsync(d->channel, from->desc, out->desc, crop, paste, d->stream);
@@ -170,10 +172,12 @@ bool ImageToPicture(Device *d, const Image *from, Picture *out) {
     size_t row = 3 * (size_t)from->width, stride = 3 * (size_t)RoundUp(from->width, 16);
     *out = (Picture){from->width, from->height, malloc(row * (size_t)from->height)};
     bool good = out->pixels &&
-                Make(&rgb, PIXEL_FORMAT_RGB_888, from->width, from->height, RoundUp(from->width, 16), RoundUp(from->height, 2)) &&
+                Make(&rgb, PIXEL_FORMAT_RGB_888, from->width, from->height, RoundUp(from->width, 16),
+                     RoundUp(from->height, 2)) &&
                 acldvppVpcConvertColorAsync(d->channel, from->desc, rgb.desc, d->stream) == ACL_SUCCESS &&
                 aclrtSynchronizeStream(d->stream) == ACL_SUCCESS &&
-                aclrtMemcpy2d(out->pixels, row, rgb.data, stride, row, (size_t)from->height, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS;
+                aclrtMemcpy2d(out->pixels, row, rgb.data, stride, row, (size_t)from->height,
+                              ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS;
     if (!good)
         fprintf(stderr, "to RGB: %s\n", aclGetRecentErrMsg());
     ImageFree(&rgb);
@@ -185,11 +189,12 @@ bool ImageFromPicture(Device *d, const Picture *from, Image *out) {
     int w = from->width, h = from->height;
     size_t row = 3 * (size_t)w, stride = 3 * (size_t)RoundUp(w, 16);
     memset(out, 0, sizeof *out);
-    bool good = Make(&rgb, PIXEL_FORMAT_RGB_888, w, h, RoundUp(w, 16), RoundUp(h, 2)) &&
-                aclrtMemcpy2d(rgb.data, stride, from->pixels, row, row, (size_t)h, ACL_MEMCPY_HOST_TO_DEVICE) == ACL_SUCCESS &&
-                Make(out, PIXEL_FORMAT_YUV_SEMIPLANAR_420, w, h, RoundUp(w, 16), RoundUp(h, 2)) &&
-                acldvppVpcConvertColorAsync(d->channel, rgb.desc, out->desc, d->stream) == ACL_SUCCESS &&
-                aclrtSynchronizeStream(d->stream) == ACL_SUCCESS;
+    bool good =
+        Make(&rgb, PIXEL_FORMAT_RGB_888, w, h, RoundUp(w, 16), RoundUp(h, 2)) &&
+        aclrtMemcpy2d(rgb.data, stride, from->pixels, row, row, (size_t)h, ACL_MEMCPY_HOST_TO_DEVICE) == ACL_SUCCESS &&
+        Make(out, PIXEL_FORMAT_YUV_SEMIPLANAR_420, w, h, RoundUp(w, 16), RoundUp(h, 2)) &&
+        acldvppVpcConvertColorAsync(d->channel, rgb.desc, out->desc, d->stream) == ACL_SUCCESS &&
+        aclrtSynchronizeStream(d->stream) == ACL_SUCCESS;
     if (!good)
         fprintf(stderr, "from RGB: %s\n", aclGetRecentErrMsg());
     ImageFree(&rgb);

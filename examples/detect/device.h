@@ -38,8 +38,8 @@ void DeviceClose(Device *device);
 /* From a JPEG or PNG file to NV12. */
 bool ImageDecode(Device *device, const char *path, Image *out);
 /*
- * The picture as large as it fits into width x height (both even) with its proportions kept, at the upper left of a black picture of that size.
- * *fitWidth x *fitHeight: the part that it takes.
+ * The picture as large as it fits into width x height (both even) with its proportions kept, at the upper left of a
+ * black picture of that size. *fitWidth x *fitHeight: the part that it takes.
  */
 bool ImageFit(Device *device, const Image *from, int width, int height, Image *out, int *fitWidth, int *fitHeight);
 /* To RGB in host memory, and from it to NV12. */

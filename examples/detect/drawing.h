@@ -8,7 +8,8 @@ typedef struct Drawing Drawing;
 
 /* A copy of the picture to draw on; NULL: no memory. */
 Drawing *DrawingOpen(const Picture *picture);
-/* A closed line around four corners; words on a dark strip above the first one, or `beside` the second one where there is room. */
+/* A closed line around four corners; words on a dark strip above the first one, or `beside` the second one where there
+ * is room. */
 void DrawingBox(Drawing *drawing, const float *x, const float *y, const char *words, bool beside);
 void DrawingPoint(Drawing *drawing, float x, float y);
 /* Writes it back into the picture it came from, and frees it. */

@@ -12,9 +12,9 @@ typedef struct Face {
 } Face;
 
 /*
- * The network gives scores (before the sigmoid) and boxes for 16 x 16 places with two anchors each, and for 8 x 8 places with six:
- * near 512, then far 384; a box has 16 numbers, in pixels of its input of `side` x `side`. Overlapping boxes are averaged, weighted by their scores.
- * Faces come best first. Returns how many there are, at most FACES_MOST.
+ * The network gives scores (before the sigmoid) and boxes for 16 x 16 places with two anchors each, and for 8 x 8
+ * places with six: near 512, then far 384; a box has 16 numbers, in pixels of its input of `side` x `side`. Overlapping
+ * boxes are averaged, weighted by their scores. Faces come best first. Returns how many there are, at most FACES_MOST.
  */
 int FacesFind(const float *nearScores, const float *nearBoxes, const float *farScores, const float *farBoxes, int side,
               float threshold, Face *faces);

@@ -21,7 +21,7 @@ typedef struct Map {
     const float *values;
     int width, height, pitch;
     unsigned char *seen;
-    int *stack;    /* places still to be visited */
+    int *stack;        /* places still to be visited */
     int *first, *last; /* by row: the outermost pixels of the part at hand */
     Point *points, *hull;
 } Map;
@@ -187,7 +187,8 @@ static int FromTop(const void *a, const void *b) {
 static void Sort(Line *lines, int n) {
     qsort(lines, (size_t)n, sizeof *lines, FromTop);
     for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && fabsf(lines[k].y[0] - lines[k - 1].y[0]) < sameRow && lines[k].x[0] < lines[k - 1].x[0]; k--) {
+        for (int k = i;
+             k > 0 && fabsf(lines[k].y[0] - lines[k - 1].y[0]) < sameRow && lines[k].x[0] < lines[k - 1].x[0]; k--) {
             Line line = lines[k];
             lines[k] = lines[k - 1];
             lines[k - 1] = line;

@@ -11,9 +11,10 @@ typedef struct Line {
 } Line;
 
 /*
- * map: the probability that a pixel is text, height rows of `pitch` numbers, of which `width` count. Pixels above 0.3 are text; what
- * hangs together is a line; its smallest box, if its mean is at least 0.6, is grown to the line's full height. Boxes are in pixels of the
- * map, in the order in which they are read. Returns how many there are, at most LINES_MOST; -1: no memory.
+ * map: the probability that a pixel is text, height rows of `pitch` numbers, of which `width` count. Pixels above 0.3
+ * are text; what hangs together is a line; its smallest box, if its mean is at least 0.6, is grown to the line's full
+ * height. Boxes are in pixels of the map, in the order in which they are read. Returns how many there are, at most
+ * LINES_MOST; -1: no memory.
  */
 int LinesFind(const float *map, int width, int height, int pitch, Line *lines);
 

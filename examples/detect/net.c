@@ -106,7 +106,8 @@ static bool Execute(Net *n, const void *input) {
 
 static bool KeepInput(const Net *n) {
     void *host = keepFolder ? malloc(n->inputBytes) : NULL;
-    bool good = !keepFolder || (host && aclrtMemcpy(host, n->inputBytes, n->input, n->inputBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    bool good = !keepFolder || (host && aclrtMemcpy(host, n->inputBytes, n->input, n->inputBytes,
+                                                    ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
     good = good && Keep(n, "in", host, n->inputBytes, false);
     free(host);
     return good;

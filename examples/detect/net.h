@@ -17,7 +17,7 @@ typedef struct Net {
     aclmdlDataset *inputs, *outputs;
     aclmdlIODims dims; /* of the input */
     aclDataType type;
-    void *input;       /* device memory */
+    void *input; /* device memory */
     size_t inputBytes;
     int outputCount, runs;
     struct {
@@ -35,8 +35,9 @@ void NetFree(Net *net);
 bool NetRun(Net *net, const void *input);
 
 /*
- * What goes into networks and comes out of them is written to files of a folder (NAME.RUN.in.bin, NAME.RUN.out0.bin), or, with
- * `replay`, outputs are read from there instead of being computed: to set another runtime's results beside ours.
+ * What goes into networks and comes out of them is written to files of a folder (NAME.RUN.in.bin, NAME.RUN.out0.bin),
+ * or, with `replay`, outputs are read from there instead of being computed: to set another runtime's results beside
+ * ours.
  */
 void NetKeep(const char *folder, bool replay);
 

@@ -17,7 +17,8 @@ static float HeightOf(const Line *l) {
     return fmaxf(Side(l, 0, 3), Side(l, 1, 2));
 }
 
-/* Corners in the order in which the text runs: a standing line from its upper right corner, as if turned to the left. */
+/* Corners in the order in which the text runs: a standing line from its upper right corner, as if turned to the left.
+ */
 static Line Straight(const Line *l, bool upsideDown) {
     Line out = *l;
     int from = HeightOf(l) >= upright * WidthOf(l) ? 1 : 0;
@@ -79,7 +80,8 @@ bool AlphabetRead(const char *path, Alphabet *a) {
     long bytes = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     a->text = bytes > 0 ? malloc((size_t)bytes + 1) : NULL;
     a->characters = bytes > 0 ? malloc(((size_t)bytes + 2) * sizeof *a->characters) : NULL;
-    bool good = a->text && a->characters && fseek(file, 0, SEEK_SET) == 0 && fread(a->text, 1, (size_t)bytes, file) == (size_t)bytes;
+    bool good = a->text && a->characters && fseek(file, 0, SEEK_SET) == 0 &&
+                fread(a->text, 1, (size_t)bytes, file) == (size_t)bytes;
     if (good) {
         a->text[bytes] = '\0';
         a->characters[a->count++] = ""; /* nothing */

@@ -18,8 +18,8 @@ typedef struct Picture {
 float LineProportion(const Line *line);
 
 /*
- * Cuts the box out and straightens it: 3 x height x width numbers from -1 to 1, blue, green, red as PaddleOCR's networks want
- * them. Text takes `used` of the columns, the others are 0. upsideDown: turned by half a turn.
+ * Cuts the box out and straightens it: 3 x height x width numbers from -1 to 1, blue, green, red as PaddleOCR's
+ * networks want them. Text takes `used` of the columns, the others are 0. upsideDown: turned by half a turn.
  */
 void LineCut(const Picture *picture, const Line *line, bool upsideDown, int height, int width, int used, float *out);
 
@@ -33,8 +33,8 @@ bool AlphabetRead(const char *path, Alphabet *alphabet); /* false after printing
 void AlphabetFree(Alphabet *alphabet);
 
 /*
- * CTC: of `steps` rows of `classes` probabilities the best class each, repeated ones once, without nothing. Returns the mean
- * probability of what was taken, 0 when there is no text.
+ * CTC: of `steps` rows of `classes` probabilities the best class each, repeated ones once, without nothing. Returns the
+ * mean probability of what was taken, 0 when there is no text.
  */
 float TextDecode(const Alphabet *alphabet, const float *rows, int steps, int classes, char *text, size_t textBytes);
 

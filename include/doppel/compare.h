@@ -1,5 +1,6 @@
 /*
- * compare.h - a compiled model against the ONNX file it was made from, in double precision: what `doppel compare` calls.
+ * compare.h - a compiled model against the ONNX file it was made from, in double precision: what `doppel compare`
+ * calls.
  */
 #ifndef DOPPEL_COMPARE_H
 #define DOPPEL_COMPARE_H
@@ -21,14 +22,14 @@ typedef struct dp_compare_row {
 } dp_compare_row;
 
 typedef struct dp_compare_totals {
-    uint64_t compared;  /* values */
-    uint64_t absent;    /* the compiled model has none of their name and shape: fused, renamed, rearranged */
-    uint64_t in_float;  /* nodes whose reference was computed in float */
+    uint64_t compared; /* values */
+    uint64_t absent;   /* the compiled model has none of their name and shape: fused, renamed, rearranged */
+    uint64_t in_float; /* nodes whose reference was computed in float */
 } dp_compare_totals;
 
 typedef struct dp_compare_options {
-    const char *onnx, *model;   /* files */
-    const void *const *inputs;  /* contents of the compiled model's inputs, by place, as it takes them */
+    const char *onnx, *model;  /* files */
+    const void *const *inputs; /* contents of the compiled model's inputs, by place, as it takes them */
     void (*row)(const dp_compare_row *row, void *data);
     void (*progress)(unsigned done, unsigned of, void *data); /* nodes; may be NULL */
     void *data;

@@ -56,8 +56,8 @@ static dp_status compare(const dp_compare_options *o, dp_compare_totals *totals)
 
 bool dp_compare_models(const dp_compare_options *options, dp_compare_totals *totals, char *message,
                        size_t message_bytes) {
-    dp_status status = options && totals ? compare(options, totals)
-                                         : dp_fail(DP_ERR_ARGUMENT, "options and totals must not be NULL");
+    dp_status status =
+        options && totals ? compare(options, totals) : dp_fail(DP_ERR_ARGUMENT, "options and totals must not be NULL");
     if (message_bytes)
         snprintf(message, message_bytes, "%s", status == DP_OK ? "" : dp_fail_message());
     return status == DP_OK;

@@ -51,7 +51,8 @@ static void write_npy(int version, const char *header, const void *data, size_t 
 
 static void test_round_trip(void **state) {
     (void)state;
-    static const char *const descr[] = {"<f4", "<f2", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "|b1", "<c8", "<c16"};
+    static const char *const descr[] = {"<f4", "<f2", "<f8", "|i1", "|u1", "<i2", "<u2",
+                                        "<i4", "<u4", "<i8", "<u8", "|b1", "<c8", "<c16"};
     static const int sizes[] = {4, 2, 8, 1, 1, 2, 2, 4, 4, 8, 8, 1, 8, 16};
     const int64_t dims[] = {2, 3, 1};
     unsigned char data[6 * 16];
@@ -126,7 +127,8 @@ static void test_refused(void **state) {
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", "no plain number"},
         {"{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }\n", "no plain number"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }\n", "no shape"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4611686018427387904,), }\n", "no shape"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4611686018427387904,), }\n",
+         "no shape"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,), }\n", "no shape"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693952,), }\n", "cut off"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4", "no shape"},

@@ -97,11 +97,12 @@ static void constant(maker *m, const char *name, uint32_t *seed, int rank, const
     make_constant(m, name, 1, rank, dims, contents, (size_t)n * sizeof(float));
 }
 
-/* A picture model with every type that the reference computes by plain loops; `spoil` changes one weight of "second". */
+/* A picture model with every type that the reference computes by plain loops; `spoil` changes one weight of "second".
+ */
 static void make_net(const char *file, float spoil) {
-    static const int64_t x[] = {1, 3, 12, 12}, w1[] = {8, 3, 3, 3}, w2[] = {8, 2, 3, 3}, w3[] = {8, 6, 2, 2}, b[] = {8}, f[] = {24, 5},
-                         scale[] = {5}, shape[] = {1, 6, 24, 24}, rows[] = {144, 24}, two[] = {2, 2}, one[] = {1, 1, 1, 1},
-                         three[] = {3, 3}, apart[] = {2, 2};
+    static const int64_t x[] = {1, 3, 12, 12}, w1[] = {8, 3, 3, 3}, w2[] = {8, 2, 3, 3}, w3[] = {8, 6, 2, 2}, b[] = {8},
+                         f[] = {24, 5}, scale[] = {5}, shape[] = {1, 6, 24, 24}, rows[] = {144, 24}, two[] = {2, 2},
+                         one[] = {1, 1, 1, 1}, three[] = {3, 3}, apart[] = {2, 2};
     uint32_t seed = 7;
     size_t bytes;
     maker *m = make_begin(17);
@@ -415,8 +416,9 @@ static void test_classify(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_open), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_bench_and_profile), cmocka_unit_test(test_compare), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_run),       cmocka_unit_test(test_run_refuses),       cmocka_unit_test(test_open),
+        cmocka_unit_test(test_help),      cmocka_unit_test(test_bench_and_profile), cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_reference),
 #ifdef CLASSIFY
         cmocka_unit_test(test_classify),
 #endif

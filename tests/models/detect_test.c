@@ -1,7 +1,8 @@
 /*
  * examples/detect on photographs: the same text, and the same boxes within a pixel, as with onnxruntime.
  *
- * test_detect PROGRAM expected.json MODELS PHOTOS DOPPEL; the first photograph once more under `doppel check`. Exit status 77 when the models or the photographs are not there.
+ * test_detect PROGRAM expected.json MODELS PHOTOS DOPPEL; the first photograph once more under `doppel check`. Exit
+ * status 77 when the models or the photographs are not there.
  */
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -75,8 +76,10 @@ static int find_photo(const char *folder, const cJSON *expected, char *out) {
 }
 
 static int same_thing(const cJSON *a, const cJSON *b) {
-    const cJSON *p = cJSON_GetObjectItemCaseSensitive(a, "corners"), *q = cJSON_GetObjectItemCaseSensitive(b, "corners");
-    int good = strcmp(text_of(a, "kind"), text_of(b, "kind")) == 0 && strcmp(text_of(a, "text"), text_of(b, "text")) == 0 &&
+    const cJSON *p = cJSON_GetObjectItemCaseSensitive(a, "corners"),
+                *q = cJSON_GetObjectItemCaseSensitive(b, "corners");
+    int good = strcmp(text_of(a, "kind"), text_of(b, "kind")) == 0 &&
+               strcmp(text_of(a, "text"), text_of(b, "text")) == 0 &&
                fabs(number_of(a, "score") - number_of(b, "score")) <= scoreMost;
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 2; k++) {
@@ -88,7 +91,8 @@ static int same_thing(const cJSON *a, const cJSON *b) {
 }
 
 static int same_photo(const cJSON *expected, const cJSON *found) {
-    const cJSON *a = cJSON_GetObjectItemCaseSensitive(expected, "found"), *b = cJSON_GetObjectItemCaseSensitive(found, "found");
+    const cJSON *a = cJSON_GetObjectItemCaseSensitive(expected, "found"),
+                *b = cJSON_GetObjectItemCaseSensitive(found, "found");
     int n = cJSON_GetArraySize(a), good = n > 0 && n == cJSON_GetArraySize(b);
     for (int i = 0; i < n && good; i++)
         good = same_thing(cJSON_GetArrayItem(a, i), cJSON_GetArrayItem(b, i));
@@ -117,8 +121,8 @@ int main(int argc, char **argv) {
             continue;
         }
         snprintf(json, sizeof json, "%s/found.json", scratch);
-        snprintf(command, sizeof command, "'%s' --models '%s' --out %s --json %s '%s' >/dev/null", argv[1], argv[3], scratch, json,
-                 photo);
+        snprintf(command, sizeof command, "'%s' --models '%s' --out %s --json %s '%s' >/dev/null", argv[1], argv[3],
+                 scratch, json, photo);
         int status = system(command);
         cJSON *found = status == 0 ? read_json(json) : NULL;
         if (!found || !same_photo(expected, cJSON_GetArrayItem(found, 0)))
@@ -127,8 +131,8 @@ int main(int argc, char **argv) {
             printf("%s: %d things, as expected\n", text_of(expected, "photo"),
                    cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(expected, "found")));
         cJSON_Delete(found);
-        snprintf(command, sizeof command, "'%s' check '%s' --models '%s' --out %s '%s' >/dev/null", argv[5], argv[1], argv[3], scratch,
-                 photo);
+        snprintf(command, sizeof command, "'%s' check '%s' --models '%s' --out %s '%s' >/dev/null", argv[5], argv[1],
+                 argv[3], scratch, photo);
         if (looked++ == 0 && system(command) != 0) {
             printf("doppel check finds something\n");
             wrong++;

@@ -107,8 +107,8 @@ static void test_no_line(void **state) {
     Line lines[LINES_MOST];
     wipe();
     assert_int_equal(LinesFind(map, SIDE, SIDE, PITCH, lines), 0);
-    map[5 * PITCH + 5] = 1; /* a pixel */
-    paint(60, 60, 50, 1, 0, 1); /* thin */
+    map[5 * PITCH + 5] = 1;        /* a pixel */
+    paint(60, 60, 50, 1, 0, 1);    /* thin */
     paint(60, 90, 30, 10, 0, .5f); /* faint: no line, though its pixels are text */
     assert_int_equal(LinesFind(map, SIDE, SIDE, PITCH, lines), 0);
 }
@@ -226,10 +226,11 @@ static void test_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_face),        cmocka_unit_test(test_one_face),    cmocka_unit_test(test_faces_overlap),
-        cmocka_unit_test(test_no_line),        cmocka_unit_test(test_straight_lines), cmocka_unit_test(test_turned_line),
-        cmocka_unit_test(test_hostile_maps),   cmocka_unit_test(test_decode),      cmocka_unit_test(test_alphabet),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_no_face),        cmocka_unit_test(test_one_face),
+        cmocka_unit_test(test_faces_overlap),  cmocka_unit_test(test_no_line),
+        cmocka_unit_test(test_straight_lines), cmocka_unit_test(test_turned_line),
+        cmocka_unit_test(test_hostile_maps),   cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_alphabet),       cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,8 @@ typedef struct spec {
 
 static int parse_inputs(const char *text, spec *specs) {
     int n = 0, used = 0;
-    while (n < INPUTS && sscanf(text, " %63[^= ]=%63[^= ]=%63[^ ]%n", specs[n].name, specs[n].dims, specs[n].values, &used) == 3) {
+    while (n < INPUTS &&
+           sscanf(text, " %63[^= ]=%63[^= ]=%63[^ ]%n", specs[n].name, specs[n].dims, specs[n].values, &used) == 3) {
         text += used;
         n++;
     }
@@ -135,7 +136,8 @@ static bool open_model(const row *r, const char *onnx, model *m) {
     if (file < 0)
         return false;
     close(file);
-    bool good = compile(onnx, om, specs, n) && model_open("test_models", om, &(model_choice){.workers = 0}, m) && fill(m, specs, n) && model_run(m);
+    bool good = compile(onnx, om, specs, n) && model_open("test_models", om, &(model_choice){.workers = 0}, m) &&
+                fill(m, specs, n) && model_run(m);
     unlink(om);
     return good;
 }

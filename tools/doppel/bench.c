@@ -108,7 +108,9 @@ static void print_times(const bench_options *o, const model *m, const bench_time
     getrusage(RUSAGE_SELF, &use);
     int workers = o->choice.workers;
     printf("%s: %ld runs, %s%.0d%s\n", o->model, t->runs, workers ? "" : "one worker per processor", workers,
-           workers > 1 ? " workers" : workers ? " worker" : "");
+           workers > 1 ? " workers"
+           : workers   ? " worker"
+                       : "");
     printf("  least    %10.3f ms\n  median   %10.3f ms   %.1f runs a second\n  mean     %10.3f ms\n", t->least_ms,
            t->median_ms, 1e3 / t->median_ms, t->mean_ms);
     printf("  90%%      %10.3f ms   nine of ten runs are faster\n  most     %10.3f ms\n", t->slow_ms, t->most_ms);

@@ -19,8 +19,8 @@ typedef struct bench_times {
 } bench_times;
 
 /*
- * Runs a model that is open and filled: once or more to warm up, then `runs` times (0: for about three seconds), with a line of
- * progress on a terminal.
+ * Runs a model that is open and filled: once or more to warm up, then `runs` times (0: for about three seconds), with a
+ * line of progress on a terminal.
  */
 bool bench_measure(model *m, long runs, bench_times *out);
 

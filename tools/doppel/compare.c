@@ -144,8 +144,9 @@ static void choose(lines *l, long rows) {
 
 static void print_row(const dp_compare_row *r, const char *mark) {
     char type[20], node[32];
-    printf("%-2s%10.2e %10.2e %10.2e %12.9f  %-6s %-18s %s\n", mark, r->relative, r->input_relative, r->max_error, r->cosine,
-           r->is_double ? "double" : "float", text_tail(r->type, 18, type), text_tail(*r->node ? r->node : r->value, 25, node));
+    printf("%-2s%10.2e %10.2e %10.2e %12.9f  %-6s %-18s %s\n", mark, r->relative, r->input_relative, r->max_error,
+           r->cosine, r->is_double ? "double" : "float", text_tail(r->type, 18, type),
+           text_tail(*r->node ? r->node : r->value, 25, node));
 }
 
 static bool print_all(const options *o, lines *l, const dp_compare_totals *t) {
@@ -156,22 +157,25 @@ static bool print_all(const options *o, lines *l, const dp_compare_totals *t) {
     printf("%s: %llu values compared; %llu have no counterpart\n(fused, renamed or rearranged in the compiled model)\n",
            o->model, (unsigned long long)t->compared, (unsigned long long)t->absent);
     if (t->in_float)
-        printf("the reference of %llu nodes is float: their types have no double form\n", (unsigned long long)t->in_float);
+        printf("the reference of %llu nodes is float: their types have no double form\n",
+               (unsigned long long)t->in_float);
     if (first)
-        printf("first drift: node \"%s\" (%s), value \"%s\":\n    error %.2e of the largest magnitude, that of its inputs %.2e\n",
+        printf("first drift: node \"%s\" (%s), value \"%s\":\n    error %.2e of the largest magnitude, that of its "
+               "inputs %.2e\n",
                first->row.node, first->row.type, first->row.value, first->row.relative, first->row.input_relative);
     else
         printf("no value drifts: every largest error is at most %g of the largest magnitude\n", o->tolerance);
     choose(l, o->rows);
-    printf("\n  %10s %10s %10s %12s  %-6s %-18s %s\n", "error", "of inputs", "absolute", "cosine", "ref.", "type", "node");
+    printf("\n  %10s %10s %10s %12s  %-6s %-18s %s\n", "error", "of inputs", "absolute", "cosine", "ref.", "type",
+           "node");
     for (size_t i = 0; i < l->n; i++)
         if (l->all[i].shown)
             print_row(&l->all[i].row, &l->all[i] == first ? ">" : "");
     printf("\noutputs:\n");
     for (size_t i = 0; i < l->n; i++)
         if (l->all[i].row.is_output)
-            printf("  %10.2e %10.2e %12.9f  %s\n", l->all[i].row.relative, l->all[i].row.max_error, l->all[i].row.cosine,
-                   l->all[i].row.value);
+            printf("  %10.2e %10.2e %12.9f  %s\n", l->all[i].row.relative, l->all[i].row.max_error,
+                   l->all[i].row.cosine, l->all[i].row.value);
     return !first;
 }
 

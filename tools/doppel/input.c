@@ -160,7 +160,8 @@ static bool find_plane(const model_end *e, input_layout layout, plane *p) {
 }
 
 /* One channel of one pixel; gray by the weights of ITU-R BT.601. */
-static double colour_of(const uint8_t *pixel, const plane *p, int channel, const input_options *o, bool is_float_input) {
+static double colour_of(const uint8_t *pixel, const plane *p, int channel, const input_options *o,
+                        bool is_float_input) {
     int c = o->is_bgr ? 2 - channel : channel;
     double value = p->channels == 3 ? pixel[c] : 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2];
     if (p->channels == 1)
@@ -173,8 +174,9 @@ static bool fill_picture(const model *m, model_end *e, const char *path, const i
     plane p;
     raster read, sized;
     if (!find_plane(e, o->layout, &p)) {
-        snprintf(message, sizeof message, "its shape is %s, which no single picture fits: 1x3xHxW, 1xHxWx3 (or 1 for 3) is "
-                                          "expected; see --layout",
+        snprintf(message, sizeof message,
+                 "its shape is %s, which no single picture fits: 1x3xHxW, 1xHxWx3 (or 1 for 3) is "
+                 "expected; see --layout",
                  model_shape_text(e->dims, e->rank, shape, sizeof shape));
         return say(m, e, message);
     }
@@ -187,8 +189,9 @@ static bool fill_picture(const model *m, model_end *e, const char *path, const i
     for (size_t y = 0; y < (size_t)p.height && good; y++)
         for (size_t x = 0; x < (size_t)p.width && good; x++)
             for (int c = 0; c < p.channels && good; c++)
-                good = model_set_number(e->type, e->host, y * p.step_y + x * p.step_x + (size_t)c * p.step_c,
-                                        colour_of(&sized.pixels[3 * (y * (size_t)p.width + x)], &p, c, o, is_float(e->type)));
+                good = model_set_number(
+                    e->type, e->host, y * p.step_y + x * p.step_x + (size_t)c * p.step_c,
+                    colour_of(&sized.pixels[3 * (y * (size_t)p.width + x)], &p, c, o, is_float(e->type)));
     raster_free(&sized);
     return good || say(m, e, "its element type cannot hold the picture's numbers: see --mean and --scale");
 }
@@ -200,9 +203,10 @@ static aclDataType type_of(const npy_array *a) {
         char kind;
         int bytes;
         aclDataType type;
-    } known[] = {{'f', 4, ACL_FLOAT}, {'f', 2, ACL_FLOAT16}, {'f', 8, ACL_DOUBLE}, {'i', 1, ACL_INT8},  {'u', 1, ACL_UINT8},
-                 {'i', 2, ACL_INT16}, {'u', 2, ACL_UINT16},  {'i', 4, ACL_INT32},  {'u', 4, ACL_UINT32}, {'i', 8, ACL_INT64},
-                 {'u', 8, ACL_UINT64}, {'b', 1, ACL_BOOL},   {'c', 8, ACL_COMPLEX64}, {'c', 16, ACL_COMPLEX128}};
+    } known[] = {{'f', 4, ACL_FLOAT},     {'f', 2, ACL_FLOAT16},    {'f', 8, ACL_DOUBLE}, {'i', 1, ACL_INT8},
+                 {'u', 1, ACL_UINT8},     {'i', 2, ACL_INT16},      {'u', 2, ACL_UINT16}, {'i', 4, ACL_INT32},
+                 {'u', 4, ACL_UINT32},    {'i', 8, ACL_INT64},      {'u', 8, ACL_UINT64}, {'b', 1, ACL_BOOL},
+                 {'c', 8, ACL_COMPLEX64}, {'c', 16, ACL_COMPLEX128}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].kind == a->kind && known[i].bytes == a->item_bytes)
             return known[i].type;
@@ -260,7 +264,8 @@ static bool fill_array(const model *m, model_end *e, const char *path) {
         good = convert(m, e, &a, path);
     } else {
         snprintf(message, sizeof message, "%.200s has shape %s, the model takes %s", path,
-                 model_shape_text(a.dims, a.rank, has, sizeof has), model_shape_text(e->dims, e->rank, wants, sizeof wants));
+                 model_shape_text(a.dims, a.rank, has, sizeof has),
+                 model_shape_text(e->dims, e->rank, wants, sizeof wants));
         say(m, e, message);
     }
     npy_free(&a);
@@ -318,7 +323,8 @@ static bool fill_from(const model *m, model_end *e, const char *source, const in
     return fill_bytes(m, e, source);
 }
 
-/* The input that "NAME=FILE" means, and FILE; the only input for a text that begins with no input's name. NULL: none. */
+/* The input that "NAME=FILE" means, and FILE; the only input for a text that begins with no input's name. NULL: none.
+ */
 static model_end *find_input(model *m, const char *text, const char **out_source) {
     for (int i = 0; i < m->n_inputs; i++) {
         size_t length = strlen(m->inputs[i].name);
@@ -360,7 +366,8 @@ bool input_fill(model *m, const input_options *o, bool random) {
         if (filled[i])
             continue;
         if (!random) {
-            fprintf(stderr, "%s: --input is missing for \"%s\"; the model's inputs are\n", m->command, m->inputs[i].name);
+            fprintf(stderr, "%s: --input is missing for \"%s\"; the model's inputs are\n", m->command,
+                    m->inputs[i].name);
             list_inputs(m);
             return false;
         }

@@ -22,14 +22,14 @@ typedef struct input_options {
 extern const char input_usage[];
 
 /*
- * Takes one of these options at argv[*at], moving *at to its value. 1: taken, 0: none of them, -1: wrong, said on stderr under the
- * name `command`.
+ * Takes one of these options at argv[*at], moving *at to its value. 1: taken, 0: none of them, -1: wrong, said on
+ * stderr under the name `command`.
  */
 int input_option(const char *command, int argc, char **argv, int *at, input_options *options);
 
 /*
- * Fills the host sides of the model's inputs. Inputs that no source names get random numbers in [0, 1) when `random` is set (the
- * same in every run), else that is an error. False, said on stderr.
+ * Fills the host sides of the model's inputs. Inputs that no source names get random numbers in [0, 1) when `random` is
+ * set (the same in every run), else that is an error. False, said on stderr.
  */
 bool input_fill(model *m, const input_options *options, bool random);
 

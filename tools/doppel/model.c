@@ -13,11 +13,11 @@ static const struct {
     aclDataType type;
     const char *name, *descr;
 } types[] = {
-    {ACL_FLOAT, "float32", "<f4"},    {ACL_FLOAT16, "float16", "<f2"},      {ACL_DOUBLE, "float64", "<f8"},
-    {ACL_INT8, "int8", "|i1"},        {ACL_UINT8, "uint8", "|u1"},          {ACL_INT16, "int16", "<i2"},
-    {ACL_UINT16, "uint16", "<u2"},    {ACL_INT32, "int32", "<i4"},          {ACL_UINT32, "uint32", "<u4"},
-    {ACL_INT64, "int64", "<i8"},      {ACL_UINT64, "uint64", "<u8"},        {ACL_BOOL, "bool", "|b1"},
-    {ACL_BF16, "bfloat16", NULL},     {ACL_COMPLEX64, "complex64", "<c8"},  {ACL_COMPLEX128, "complex128", "<c16"},
+    {ACL_FLOAT, "float32", "<f4"}, {ACL_FLOAT16, "float16", "<f2"},     {ACL_DOUBLE, "float64", "<f8"},
+    {ACL_INT8, "int8", "|i1"},     {ACL_UINT8, "uint8", "|u1"},         {ACL_INT16, "int16", "<i2"},
+    {ACL_UINT16, "uint16", "<u2"}, {ACL_INT32, "int32", "<i4"},         {ACL_UINT32, "uint32", "<u4"},
+    {ACL_INT64, "int64", "<i8"},   {ACL_UINT64, "uint64", "<u8"},       {ACL_BOOL, "bool", "|b1"},
+    {ACL_BF16, "bfloat16", NULL},  {ACL_COMPLEX64, "complex64", "<c8"}, {ACL_COMPLEX128, "complex128", "<c16"},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -58,22 +58,38 @@ static uint16_t to_bf16(float value) {
 
 double model_number(aclDataType type, const void *data, size_t i) {
     switch (type) {
-    case ACL_FLOAT: return (double)((const float *)data)[i];
-    case ACL_FLOAT16: return (double)aclFloat16ToFloat(((const aclFloat16 *)data)[i]);
-    case ACL_BF16: return (double)from_bf16(((const uint16_t *)data)[i]);
-    case ACL_DOUBLE: return ((const double *)data)[i];
-    case ACL_INT8: return ((const int8_t *)data)[i];
-    case ACL_UINT8: return ((const uint8_t *)data)[i];
-    case ACL_BOOL: return ((const uint8_t *)data)[i] != 0;
-    case ACL_INT16: return ((const int16_t *)data)[i];
-    case ACL_UINT16: return ((const uint16_t *)data)[i];
-    case ACL_INT32: return ((const int32_t *)data)[i];
-    case ACL_UINT32: return ((const uint32_t *)data)[i];
-    case ACL_INT64: return (double)((const int64_t *)data)[i];
-    case ACL_UINT64: return (double)((const uint64_t *)data)[i];
-    case ACL_COMPLEX64: return (double)((const float *)data)[2 * i];
-    case ACL_COMPLEX128: return ((const double *)data)[2 * i];
-    default: return NAN;
+    case ACL_FLOAT:
+        return (double)((const float *)data)[i];
+    case ACL_FLOAT16:
+        return (double)aclFloat16ToFloat(((const aclFloat16 *)data)[i]);
+    case ACL_BF16:
+        return (double)from_bf16(((const uint16_t *)data)[i]);
+    case ACL_DOUBLE:
+        return ((const double *)data)[i];
+    case ACL_INT8:
+        return ((const int8_t *)data)[i];
+    case ACL_UINT8:
+        return ((const uint8_t *)data)[i];
+    case ACL_BOOL:
+        return ((const uint8_t *)data)[i] != 0;
+    case ACL_INT16:
+        return ((const int16_t *)data)[i];
+    case ACL_UINT16:
+        return ((const uint16_t *)data)[i];
+    case ACL_INT32:
+        return ((const int32_t *)data)[i];
+    case ACL_UINT32:
+        return ((const uint32_t *)data)[i];
+    case ACL_INT64:
+        return (double)((const int64_t *)data)[i];
+    case ACL_UINT64:
+        return (double)((const uint64_t *)data)[i];
+    case ACL_COMPLEX64:
+        return (double)((const float *)data)[2 * i];
+    case ACL_COMPLEX128:
+        return ((const double *)data)[2 * i];
+    default:
+        return NAN;
     }
 }
 
@@ -85,20 +101,39 @@ double model_number(aclDataType type, const void *data, size_t i) {
 
 bool model_set_number(aclDataType type, void *data, size_t i, double value) {
     switch (type) {
-    case ACL_FLOAT: ((float *)data)[i] = (float)value; return true;
-    case ACL_FLOAT16: ((aclFloat16 *)data)[i] = aclFloatToFloat16((float)value); return true;
-    case ACL_BF16: ((uint16_t *)data)[i] = to_bf16((float)value); return true;
-    case ACL_DOUBLE: ((double *)data)[i] = value; return true;
-    case ACL_BOOL: ((uint8_t *)data)[i] = value != 0; return true;
-    case ACL_INT8: SET_INTEGER(int8_t, -128, 127);
-    case ACL_UINT8: SET_INTEGER(uint8_t, 0, 255);
-    case ACL_INT16: SET_INTEGER(int16_t, -32768, 32767);
-    case ACL_UINT16: SET_INTEGER(uint16_t, 0, 65535);
-    case ACL_INT32: SET_INTEGER(int32_t, -2147483648.0, 2147483647.0);
-    case ACL_UINT32: SET_INTEGER(uint32_t, 0, 4294967295.0);
-    case ACL_INT64: SET_INTEGER(int64_t, -0x1p63, 0x1.fffffffffffffp62);
-    case ACL_UINT64: SET_INTEGER(uint64_t, 0, 0x1.fffffffffffffp63);
-    default: return false;
+    case ACL_FLOAT:
+        ((float *)data)[i] = (float)value;
+        return true;
+    case ACL_FLOAT16:
+        ((aclFloat16 *)data)[i] = aclFloatToFloat16((float)value);
+        return true;
+    case ACL_BF16:
+        ((uint16_t *)data)[i] = to_bf16((float)value);
+        return true;
+    case ACL_DOUBLE:
+        ((double *)data)[i] = value;
+        return true;
+    case ACL_BOOL:
+        ((uint8_t *)data)[i] = value != 0;
+        return true;
+    case ACL_INT8:
+        SET_INTEGER(int8_t, -128, 127);
+    case ACL_UINT8:
+        SET_INTEGER(uint8_t, 0, 255);
+    case ACL_INT16:
+        SET_INTEGER(int16_t, -32768, 32767);
+    case ACL_UINT16:
+        SET_INTEGER(uint16_t, 0, 65535);
+    case ACL_INT32:
+        SET_INTEGER(int32_t, -2147483648.0, 2147483647.0);
+    case ACL_UINT32:
+        SET_INTEGER(uint32_t, 0, 4294967295.0);
+    case ACL_INT64:
+        SET_INTEGER(int64_t, -0x1p63, 0x1.fffffffffffffp62);
+    case ACL_UINT64:
+        SET_INTEGER(uint64_t, 0, 0x1.fffffffffffffp63);
+    default:
+        return false;
     }
 }
 
@@ -113,9 +148,8 @@ static bool fail(const model *m, const char *what) {
     return false;
 }
 
-const char model_usage[] =
-    "  --threads N        workers, this thread included (default: one per processor)\n"
-    "  --shape NAME:DIMS  the shape of an input that the model leaves open, as x:1,3,640,640\n";
+const char model_usage[] = "  --threads N        workers, this thread included (default: one per processor)\n"
+                           "  --shape NAME:DIMS  the shape of an input that the model leaves open, as x:1,3,640,640\n";
 
 int model_option(const char *command, int argc, char **argv, int *at, model_choice *choice) {
     long workers;
@@ -177,8 +211,8 @@ static bool choose_shape(const model *m, model_end *e, const model_choice *choic
         fprintf(stderr, "%s: --shape %s: the dimensions must be numbers with commas between them\n", m->command, shape);
         return false;
     }
-    fprintf(stderr, "%s: input \"%s\" has open dimensions, %s: give its shape, as --shape %s:...\n", m->command, e->name,
-            model_shape_text(e->dims, e->rank, text, sizeof text), e->name);
+    fprintf(stderr, "%s: input \"%s\" has open dimensions, %s: give its shape, as --shape %s:...\n", m->command,
+            e->name, model_shape_text(e->dims, e->rank, text, sizeof text), e->name);
     return false;
 }
 
@@ -248,14 +282,17 @@ static bool describe_all(model *m, const model_choice *choice) {
         return fail(m, "the model cannot be described");
     size_t n_inputs = aclmdlGetNumInputs(m->desc), n_outputs = aclmdlGetNumOutputs(m->desc);
     if (n_inputs > MODEL_ENDS || n_outputs > MODEL_ENDS) {
-        fprintf(stderr, "%s: the model has %zu inputs and %zu outputs; at most %d are supported\n", m->command, n_inputs,
-                n_outputs, MODEL_ENDS);
+        fprintf(stderr, "%s: the model has %zu inputs and %zu outputs; at most %d are supported\n", m->command,
+                n_inputs, n_outputs, MODEL_ENDS);
         return false;
     }
     for (; m->n_inputs < (int)n_inputs; m->n_inputs++) {
         if (strcmp(aclmdlGetInputNameByIndex(m->desc, (size_t)m->n_inputs), ACL_DYNAMIC_TENSOR_NAME) == 0) {
-            fprintf(stderr, "%s: the model was compiled for a choice of sizes, which is made by aclmdlSetDynamicBatchSize and its kin: "
-                            "compile it for one size\n", m->command);
+            fprintf(stderr,
+                    "%s: the model was compiled for a choice of sizes, which is made by aclmdlSetDynamicBatchSize and "
+                    "its kin: "
+                    "compile it for one size\n",
+                    m->command);
             return false;
         }
         if (!describe(m, true, m->n_inputs, choice))
@@ -276,8 +313,9 @@ bool model_open(const char *command, const char *path, const model_choice *choic
     memset(out, 0, sizeof *out);
     out->command = command;
     if (ends_in(path, ".onnx")) {
-        fprintf(stderr, "%s: %s is an ONNX file: compile it first, with\n"
-                        "    atc --model=%s --framework=5 --soc_version=Ascend910B3 --output=%.*s\n",
+        fprintf(stderr,
+                "%s: %s is an ONNX file: compile it first, with\n"
+                "    atc --model=%s --framework=5 --soc_version=Ascend910B3 --output=%.*s\n",
                 command, path, path, (int)(strlen(path) - 5), path);
         return false;
     }

@@ -53,7 +53,8 @@ bool model_execute(model *m);
 /* fill, execute, and the outputs back. */
 bool model_run(model *m);
 
-/* argv[*at] is --threads or --shape: takes it with its value into *choice. 1: taken, 0: none of them, -1: wrong, said on stderr. */
+/* argv[*at] is --threads or --shape: takes it with its value into *choice. 1: taken, 0: none of them, -1: wrong, said
+ * on stderr. */
 int model_option(const char *command, int argc, char **argv, int *at, model_choice *choice);
 /* The lines of a help text about these options. */
 extern const char model_usage[];

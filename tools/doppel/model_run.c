@@ -67,7 +67,8 @@ static void print_output(const model_end *e) {
         most = fmax(most, value);
         sum += value;
     }
-    printf("%-30.30s %-10s %-20s", e->name, model_type_name(e->type), model_shape_text(e->dims, e->rank, shape, sizeof shape));
+    printf("%-30.30s %-10s %-20s", e->name, model_type_name(e->type),
+           model_shape_text(e->dims, e->rank, shape, sizeof shape));
     if (finite)
         printf(" %11.5g %11.5g %11.5g", least, most, sum / (double)finite);
     if (finite < e->count)
@@ -81,7 +82,8 @@ static void print_top(const model_end *e, long top) {
     for (long k = 0; shown && k < top && (size_t)k < e->count; k++) {
         size_t best = e->count;
         for (size_t i = 0; i < e->count; i++)
-            if (!shown[i] && (best == e->count || model_number(e->type, e->host, i) > model_number(e->type, e->host, best)))
+            if (!shown[i] &&
+                (best == e->count || model_number(e->type, e->host, i) > model_number(e->type, e->host, best)))
                 best = i;
         shown[best] = true;
         printf("    [%zu] %.6g\n", best, model_number(e->type, e->host, best));
@@ -93,7 +95,8 @@ static bool write_output(const model_end *e, const char *folder) {
     char file[200], path[PATH_MAX], message[NPY_MESSAGE];
     snprintf(file, sizeof file, "%.190s", e->name);
     for (char *c = file; *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c) || (c == file && *c == '.'))
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c) ||
+            (c == file && *c == '.'))
             *c = '_';
     if (snprintf(path, sizeof path, "%s/%s.npy", folder, file) >= (int)sizeof path) {
         fprintf(stderr, "%s: --output: the path is too long\n", name);

@@ -36,7 +36,8 @@ static bool parse_type(const char *text, npy_array *out, bool *out_swapped) {
     int size = 0;
     if (!text || sscanf(text, "'%c%c%2d%c", &order, &kind, &size, &close) != 4 || close != '\'')
         return false;
-    bool plain = (kind == 'b' && size == 1) || (strchr("iu", kind) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
+    bool plain = (kind == 'b' && size == 1) ||
+                 (strchr("iu", kind) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
                  (kind == 'f' && (size == 2 || size == 4 || size == 8)) || (kind == 'c' && (size == 8 || size == 16));
     if (!plain || !strchr("<>|=", order))
         return false;
@@ -192,12 +193,13 @@ bool npy_write(const char *path, const char *descr, const int64_t *dims, int ran
     while ((10 + n + 1) % 64)
         header[n++] = ' ';
     header[n++] = '\n';
-    const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
+    const unsigned char start[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
     FILE *file = fopen(path, "wb");
     if (!file)
         return fail(message, path, strerror(errno));
-    bool good = fwrite(start, 1, sizeof start, file) == sizeof start && fwrite(header, 1, (size_t)n, file) == (size_t)n &&
-                fwrite(data, 1, bytes, file) == bytes;
+    bool good = fwrite(start, 1, sizeof start, file) == sizeof start &&
+                fwrite(header, 1, (size_t)n, file) == (size_t)n && fwrite(data, 1, bytes, file) == bytes;
     if (fclose(file) != 0 || !good)
         return fail(message, path, strerror(errno));
     return true;

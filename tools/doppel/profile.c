@@ -76,7 +76,8 @@ static int read_options(int argc, char **argv, options *o) {
     return doppel_model_needed(name, o->bench.model) ? 1 : -1;
 }
 
-/* In a process of its own, so that the library writes its timeline when that ends. The times come back through a pipe. */
+/* In a process of its own, so that the library writes its timeline when that ends. The times come back through a pipe.
+ */
 static int run_child(const options *o, const char *timeline, int times_to) {
     model m;
     bench_times times;
@@ -108,7 +109,8 @@ static bool record(const options *o, const char *folder, bench_times *out_times)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     if (child > 0 && WIFSIGNALED(status))
-        fprintf(stderr, "%s: the run was ended by signal %d (%s)\n", name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        fprintf(stderr, "%s: the run was ended by signal %d (%s)\n", name, WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
     return good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -176,8 +178,7 @@ static void merge(rows *r, int (*same)(const void *, const void *)) {
 static bool gather(const cJSON *events, long runs, rows *out) {
     int n = 0;
     const cJSON *event;
-    cJSON_ArrayForEach(event, events)
-        n += strcmp(text_of(event, "cat"), "operator") == 0;
+    cJSON_ArrayForEach(event, events) n += strcmp(text_of(event, "cat"), "operator") == 0;
     int skip = (int)(n / (runs + 1)); /* one run to warm up */
     out->all = calloc((size_t)n + 1, sizeof *out->all);
     out->n = 0;
@@ -188,9 +189,8 @@ static bool gather(const cJSON *events, long runs, rows *out) {
             continue;
         const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
         const cJSON *us = cJSON_GetObjectItemCaseSensitive(event, "dur");
-        out->all[out->n++] = (row){text_of(args, "node"),    text_of(event, "name"),
-                                   text_of(args, "by"),      text_of(args, "tensors"),
-                                   us ? us->valuedouble : 0, 1};
+        out->all[out->n++] = (row){text_of(args, "node"),    text_of(event, "name"),   text_of(args, "by"),
+                                   text_of(args, "tensors"), us ? us->valuedouble : 0, 1};
     }
     merge(out, by_identity);
     return true;

@@ -25,7 +25,8 @@ typedef enum raster_fit {
     RASTER_EXACT    /* only if it has the size */
 } raster_fit;
 
-/* The picture at another size, bilinear with the centres of the corners' pixels on each other. False with a sentence. */
+/* The picture at another size, bilinear with the centres of the corners' pixels on each other. False with a sentence.
+ */
 bool raster_resize(const raster *from, int width, int height, raster_fit fit, raster *out, char *message);
 
 #endif

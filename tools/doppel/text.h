@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* The last `room` characters, the telling ones of a node's name, behind ".." when some are left out. Returns out (room + 1 bytes). */
+/* The last `room` characters, the telling ones of a node's name, behind ".." when some are left out. Returns out (room
+ * + 1 bytes). */
 const char *text_tail(const char *text, size_t room, char *out);
 
 #endif

@@ -171,7 +171,8 @@ static bool same_dims(const dp_tensor *a, const dp_tensor *b) {
 static known *find_last(const compiled *c, const dp_value *value) {
     const int64_t *d = value->tensor.dims, dims[] = {d[0], d[2], d[3], d[1]};
     char name[1024];
-    if (value->tensor.rank != 4 || (size_t)snprintf(name, sizeof name, "%s%s", value->name, DP_NAME_LAST) >= sizeof name)
+    if (value->tensor.rank != 4 ||
+        (size_t)snprintf(name, sizeof name, "%s%s", value->name, DP_NAME_LAST) >= sizeof name)
         return NULL;
     known *k = find(c, name);
     return k && k->value->tensor.rank == 4 && memcmp(k->value->tensor.dims, dims, sizeof dims) == 0 ? k : NULL;
@@ -266,8 +267,8 @@ static dp_status fill_inputs(walk *w) {
             if (strcmp(from->inputs[k]->name, value->name) == 0)
                 given = from->inputs[place = k];
         if (!given)
-            return dp_fail(DP_ERR_ARGUMENT, "the ONNX file has an input \"%s\", the compiled model has none of this name",
-                           value->name);
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "the ONNX file has an input \"%s\", the compiled model has none of this name", value->name);
         bool floats = dp_element_is_float(value->tensor.element) && dp_element_is_float(given->tensor.element);
         if (!same_dims(&value->tensor, &given->tensor) || (!floats && value->tensor.element != given->tensor.element)) {
             char a[128], b[128];
@@ -315,16 +316,18 @@ static dp_status run(walk *w) {
 dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file, int variant,
                      const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals) {
     if (dp_model_file_shapes(file)->is_source)
-        return dp_fail(DP_ERR_UNSUPPORTED, "the compiled model is lowered while it runs, for its shapes or its loops: such models are not "
-                                           "compared; give atc fixed shapes with --input_shape");
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "the compiled model is lowered while it runs, for its shapes or its loops: such models are not "
+                       "compared; give atc fixed shapes with --input_shape");
     dp_graph *graph = dp_model_file_variant(file, variant)->graph;
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
     walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
     memset(out_totals, 0, sizeof *out_totals);
     if (dp_model_file_shapes(file)->is_source) {
         dp_free(shapes);
-        return dp_fail(DP_ERR_UNSUPPORTED, "the model is lowered while it runs, so that there are no nodes to compare: compile it for "
-                                           "one shape");
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "the model is lowered while it runs, so that there are no nodes to compare: compile it for "
+                       "one shape");
     }
     if (!shapes)
         return no_memory();
@@ -332,11 +335,13 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
         shapes[i] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = graph->inputs[i]->tensor.rank};
         memcpy(shapes[i].dims, graph->inputs[i]->tensor.dims, sizeof shapes[i].dims);
     }
-    const dp_onnx_source source = {.bytes = onnx, .size_bytes = onnx_bytes, .folder = folder, .shapes = shapes, .n_shapes = graph->n_inputs};
+    const dp_onnx_source source = {
+        .bytes = onnx, .size_bytes = onnx_bytes, .folder = folder, .shapes = shapes, .n_shapes = graph->n_inputs};
     bool stopped = false;
     dp_status status = dp_compile_lowered(&source, &w.model, &stopped);
     if (stopped)
-        status = dp_fail(DP_ERR_UNSUPPORTED, "the model has loops or shapes that depend on its data: such models are not compared");
+        status = dp_fail(DP_ERR_UNSUPPORTED,
+                         "the model has loops or shapes that depend on its data: such models are not compared");
     if (status == DP_OK)
         status = run(&w);
     dp_reference_free(w.reference);

@@ -9,8 +9,9 @@
 #include "graph/model_file.h"
 
 /*
- * onnx: the bytes of the file; folder: where it is. inputs: contents of the compiled model's inputs, by place, as it takes them. Calls
- * row for every value that both have, in the order in which they are computed, and progress (may be NULL) for every node.
+ * onnx: the bytes of the file; folder: where it is. inputs: contents of the compiled model's inputs, by place, as it
+ * takes them. Calls row for every value that both have, in the order in which they are computed, and progress (may be
+ * NULL) for every node.
  */
 dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file, int variant,
                      const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals);

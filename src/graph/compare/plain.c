@@ -91,8 +91,8 @@ static void add_plane(const convolution *c, double *y, const double *x, const do
             int64_t row = r % w->out[1] * w->stride[1] - w->before[1] + ky * w->dilation[1];
             if (z < 0 || z >= w->in[0] || row < 0 || row >= w->in[1])
                 continue;
-            add_row(y + r * w->out[2], w->out[2], x + (z * w->in[1] + row) * w->in[2], w->in[2], filter[k], w->stride[2],
-                    kx * w->dilation[2] - w->before[2]);
+            add_row(y + r * w->out[2], w->out[2], x + (z * w->in[1] + row) * w->in[2], w->in[2], filter[k],
+                    w->stride[2], kx * w->dilation[2] - w->before[2]);
         }
     }
 }
@@ -275,7 +275,8 @@ static void multiply(void *context, size_t begin, size_t end) {
 
 static dp_status run_product(const dp_node *node) {
     const dp_value *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
-    if (node->n_inputs < 2 || node->n_inputs > 3 || !is_double(node->inputs[1]) || (bias && (!is_double(bias) || bias->tensor.rank > 1)))
+    if (node->n_inputs < 2 || node->n_inputs > 3 || !is_double(node->inputs[1]) ||
+        (bias && (!is_double(bias) || bias->tensor.rank > 1)))
         return DP_ERR_UNSUPPORTED;
     matrices m = {.ta = &node->inputs[0]->tensor, .tb = &node->inputs[1]->tensor, .ty = &node->outputs[0]->tensor};
     if (m.ta->rank < 2 || m.tb->rank < 2 || m.ty->rank < 2)
@@ -301,7 +302,7 @@ static dp_status run_product(const dp_node *node) {
 static dp_status run_soft(const dp_node *node, bool logarithm) {
     const dp_tensor *t = &node->inputs[0]->tensor;
     const dp_arg *axes = dp_node_attribute(node, "axes");
-    int64_t axis = !axes                             ? -1
+    int64_t axis = !axes                                               ? -1
                    : axes->kind == DP_ARG_INT_LIST && axes->count == 1 ? axes->as.integers[0]
                                                                        : DP_TENSOR_DIMS;
     axis = axis < 0 ? axis + t->rank : axis;
@@ -363,9 +364,15 @@ static const struct {
     const char *type;
     dp_status (*run)(const dp_node *node);
 } types[] = {
-    {"Conv2D", run_conv},           {"Conv3D", run_conv},         {"Conv2DTransposeD", run_conv_transpose},
-    {"AvgPoolV2", run_average_pool}, {"MaxPoolV3", run_max_pool}, {"MatMulV2", run_product},
-    {"BatchMatMulV2", run_product}, {"SoftmaxV2", run_softmax},   {"LogSoftmaxV2", run_log_softmax},
+    {"Conv2D", run_conv},
+    {"Conv3D", run_conv},
+    {"Conv2DTransposeD", run_conv_transpose},
+    {"AvgPoolV2", run_average_pool},
+    {"MaxPoolV3", run_max_pool},
+    {"MatMulV2", run_product},
+    {"BatchMatMulV2", run_product},
+    {"SoftmaxV2", run_softmax},
+    {"LogSoftmaxV2", run_log_softmax},
     {"LayerNormV3", run_layer_norm},
 };
 

@@ -21,7 +21,8 @@ struct dp_reference {
 };
 
 static dp_status no_memory(size_t bytes) {
-    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a value in double precision (%zu bytes): free some", bytes);
+    return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for a value in double precision (%zu bytes): free some",
+                   bytes);
 }
 
 static size_t bytes_of(const dp_tensor *t, int element) {
@@ -112,8 +113,9 @@ dp_status dp_reference_new(dp_graph *graph, dp_reference **out_reference) {
                            node->name, node->type);
         for (int i = 0; i < node->n_outputs; i++)
             if (node->outputs[i] && !dp_value_is_known(node->outputs[i]))
-                return dp_fail(DP_ERR_UNSUPPORTED, "the shape of \"%s\" is not known before the model runs: such models "
-                                                   "are not compared",
+                return dp_fail(DP_ERR_UNSUPPORTED,
+                               "the shape of \"%s\" is not known before the model runs: such models "
+                               "are not compared",
                                node->outputs[i]->name);
     }
     dp_reference *r = dp_alloc(DP_MEM_GRAPH, sizeof *r);
