@@ -9,6 +9,14 @@ execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbo
 string(REGEX MATCHALL " [TW] [A-Za-z_0-9]+" exported "${symbols}")
 list(TRANSFORM exported REPLACE "^ [TW] " "")
 
+# Functions of C++ are inline: they exist in headers only.
+file(GLOB headers ${CMAKE_CURRENT_LIST_DIR}/../include/ge/*.h ${CMAKE_CURRENT_LIST_DIR}/../include/parser/*.h)
+foreach(header ${headers})
+  file(STRINGS ${header} lines REGEX "^inline .* aclgrph")
+  list(TRANSFORM lines REPLACE ".* (aclgrph[A-Za-z]+)[(].*" "\\1")
+  list(APPEND exported ${lines})
+endforeach()
+
 file(READ ${REFUSED} text)
 string(REGEX MATCHALL "\nDP_REFUSED_CODE\\([A-Za-z0-9_]+" refused "${text}")
 string(REGEX MATCHALL "\nDP_REFUSED_VALUE\\([^,]+, [A-Za-z0-9_]+" values "${text}")

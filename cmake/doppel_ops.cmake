@@ -20,3 +20,13 @@ add_custom_command(OUTPUT ${DOPPEL_GENERATED_DIR}/aclop_types.c ${DOPPEL_GENERAT
   COMMAND ${CMAKE_COMMAND} -E copy ${DOPPEL_GENERATED_DIR}/aclop-types.md ${PROJECT_BINARY_DIR}/docs/aclop-types.md
   DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/aclop.tsv ${PROJECT_SOURCE_DIR}/src/ops/gen/aclop.awk
   COMMENT "Operator types from their register" VERBATIM)
+
+# The same types, and those that only graphs have, as C++ classes.
+set(all_ops ${DOPPEL_GENERATED_DIR}/include/op_proto/built-in/inc/all_ops.h)
+add_custom_command(OUTPUT ${all_ops}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${DOPPEL_GENERATED_DIR}/include/op_proto/built-in/inc
+  COMMAND ${AWK} -f ${PROJECT_SOURCE_DIR}/src/api/ge/classes.awk ${PROJECT_SOURCE_DIR}/src/ops/aclop.tsv
+          ${PROJECT_SOURCE_DIR}/src/api/ge/types.tsv > ${all_ops}
+  DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/aclop.tsv ${PROJECT_SOURCE_DIR}/src/api/ge/types.tsv
+          ${PROJECT_SOURCE_DIR}/src/api/ge/classes.awk
+  COMMENT "Classes of operators from their register" VERBATIM)

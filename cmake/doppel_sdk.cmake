@@ -7,12 +7,13 @@ set(DOPPEL_SDK_FILES ${PROJECT_SOURCE_DIR}/cmake/sdk)
 file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/bin ${DOPPEL_SDK_DIR}/lib64/pkgconfig)
 # Headers of operators are made at build time, so include/ is a folder of links to the sources' and to them.
 set(DOPPEL_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
-file(MAKE_DIRECTORY ${DOPPEL_GENERATED_DIR}/include/aclnnop)
+file(MAKE_DIRECTORY ${DOPPEL_GENERATED_DIR}/include/aclnnop ${DOPPEL_GENERATED_DIR}/include/op_proto)
 if(IS_SYMLINK ${DOPPEL_SDK_DIR}/include)
   file(REMOVE ${DOPPEL_SDK_DIR}/include)
 endif()
 file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/include)
-file(GLOB entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/* ${DOPPEL_GENERATED_DIR}/include/aclnnop)
+file(GLOB entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/* ${DOPPEL_GENERATED_DIR}/include/aclnnop
+     ${DOPPEL_GENERATED_DIR}/include/op_proto)
 foreach(entry ${entries})
   get_filename_component(name ${entry} NAME)
   file(CREATE_LINK ${entry} ${DOPPEL_SDK_DIR}/include/${name} SYMBOLIC)
@@ -33,6 +34,7 @@ file(CREATE_LINK ascc ${DOPPEL_SDK_DIR}/bin/bisheng SYMBOLIC)
 # ASCEND_OPP_PATH: build files look for the operator prototypes here, clients for packages of custom operators in vendors.
 file(MAKE_DIRECTORY ${DOPPEL_SDK_DIR}/opp/built-in/op_proto ${DOPPEL_SDK_DIR}/opp/vendors)
 file(CREATE_LINK ../../../lib64/libopsproto.so ${DOPPEL_SDK_DIR}/opp/built-in/op_proto/libopsproto.so SYMBOLIC)
+file(CREATE_LINK ../../../include/op_proto/built-in/inc ${DOPPEL_SDK_DIR}/opp/built-in/op_proto/inc SYMBOLIC)
 file(CREATE_LINK ../set_env.sh ${DOPPEL_SDK_DIR}/bin/setenv.bash SYMBOLIC)
 
 foreach(module ASCConfig.cmake CMakeASCCompiler.cmake.in CMakeASCInformation.cmake CMakeDetermineASCCompiler.cmake

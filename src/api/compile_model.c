@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+<<<<<<< HEAD
 #include "api/compile_file.h"
+=======
+#include "api/compile_model.h"
+>>>>>>> 9018851 (The graph engine's C++ interface: graphs of operators, ONNX models, builds in a child of fork, both forms of std::string)
 #include "device/chip.h"
 #include "graph/aipp.h"
 #include "graph/calibration.h"
-#include "graph/compile_shapes.h"
 #include "graph/model_file.h"
 
 enum { INPUTS_MAX = 64 };
@@ -130,17 +133,40 @@ static dp_status take_calibration(const dp_compile_options *o, dp_precision *pre
     return DP_OK;
 }
 
-static dp_status compile(const dp_compile_options *o, const dp_named_shape *shapes, int n_shapes, FILE *print, char *report,
-                         size_t report_bytes) {
+/* A model in memory; dp_compiled_free gives *out_compiled back, after a failure as well. */
+static dp_status compile_source(const dp_compile_options *o, dp_onnx_source *source, const dp_named_shape *shapes, int n_shapes,
+                                char *report, size_t report_bytes, dp_compiled *out_compiled) {
     dp_calibration calibration = {0};
     dp_precision precision = {.half_inputs = o->input_fp16_nodes, .output_type = o->output_type};
     dp_shape_request request = {.named = shapes, .n_named = n_shapes, .progress = o->progress, .data = o->progress_data};
+    *out_compiled = (dp_compiled){.n_variants = 0};
+    dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
+    if (status == DP_OK)
+        status = read_kind(o, &request);
+    if (status == DP_OK)
+        status = take_calibration(o, &precision, &calibration);
+    if (status != DP_OK)
+        return status;
+    source->precision = &precision;
+    source->outputs = o->out_nodes;
+    status = dp_compile_shapes(source, &request, out_compiled);
+    if (status == DP_OK && o->calibration && out_compiled->shapes.kind != DP_SHAPES_FIXED)
+        status = dp_fail(DP_ERR_UNSUPPORTED, "calibration is for models of one fixed shape: give it with input_shape");
+    if (status == DP_OK && o->calibration)
+        status = dp_calibration_report(&calibration, out_compiled->variants[0]->graph, report, report_bytes);
+    dp_calibration_free(&calibration);
+    return status;
+}
+
+static dp_status compile(const dp_compile_options *o, const dp_named_shape *shapes, int n_shapes, FILE *print, char *report,
+                         size_t report_bytes) {
     dp_compiled compiled;
     char folder[DP_PATH_BYTES], output[DP_PATH_BYTES];
     void *bytes = NULL;
     size_t size = 0, length = strlen(o->output);
     bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
     if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
+<<<<<<< HEAD
         return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", DP_PATH_BYTES - 4);
     dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
     if (status == DP_OK)
@@ -168,10 +194,34 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
         status = insert_aipp(o, &compiled, print);
     if (status == DP_OK)
         status = name_graphs(&compiled, output);
+=======
+        return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
+    dp_status status = read_file(o->model, &bytes, &size);
+    if (status != DP_OK)
+        return status;
+    folder_of(o->model, folder);
+    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder, .print = print};
+    status = compile_source(o, &source, shapes, n_shapes, report, report_bytes, &compiled);
+    dp_free(bytes);
+>>>>>>> 9018851 (The graph engine's C++ interface: graphs of operators, ONNX models, builds in a child of fork, both forms of std::string)
     if (status == DP_OK)
         status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
     dp_compiled_free(&compiled);
-    dp_calibration_free(&calibration);
+    return status;
+}
+
+dp_status dp_compile_bytes(const dp_compile_options *o, const void *bytes, size_t size, const char *folder, dp_compiled *out_compiled) {
+    dp_named_shape shapes[INPUTS_MAX] = {{NULL, {0}}};
+    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder};
+    int n_shapes = 0;
+    char *text = o->input_shape ? strdup(o->input_shape) : NULL;
+    *out_compiled = (dp_compiled){.n_variants = 0};
+    if (o->input_shape && !text)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
+    dp_status status = text ? parse_shapes(text, shapes, &n_shapes) : DP_OK;
+    if (status == DP_OK)
+        status = compile_source(o, &source, shapes, n_shapes, NULL, 0, out_compiled);
+    free(text);
     return status;
 }
 
