@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-<<<<<<< HEAD
 #include "api/compile_file.h"
-=======
 #include "api/compile_model.h"
->>>>>>> 9018851 (The graph engine's C++ interface: graphs of operators, ONNX models, builds in a child of fork, both forms of std::string)
 #include "device/chip.h"
 #include "graph/aipp.h"
 #include "graph/calibration.h"
@@ -166,44 +163,18 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     size_t size = 0, length = strlen(o->output);
     bool named = length > 3 && strcmp(o->output + length - 3, ".om") == 0;
     if ((size_t)snprintf(output, sizeof output, "%s%s", o->output, named ? "" : ".om") >= sizeof output)
-<<<<<<< HEAD
         return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", DP_PATH_BYTES - 4);
-    dp_status status = dp_precision_parse(o->precision_mode, o->precision_mode_v2, &precision);
-    if (status == DP_OK)
-        status = read_kind(o, &request);
-    if (status == DP_OK)
-        status = take_calibration(o, &precision, &calibration);
-    if (status == DP_OK)
-        status = dp_file_read("model", o->model, &bytes, &size);
+    dp_status status = dp_file_read("model", o->model, &bytes, &size);
     if (status != DP_OK)
         return status;
     dp_folder_of(o->model, folder);
-    dp_onnx_source source = {.bytes = bytes,
-                             .size_bytes = size,
-                             .folder = folder,
-                             .precision = &precision,
-                             .print = print,
-                             .outputs = o->out_nodes};
-    status = dp_compile_shapes(&source, &request, &compiled);
+    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder, .print = print};
+    status = compile_source(o, &source, shapes, n_shapes, report, report_bytes, &compiled);
     dp_free(bytes);
-    if (status == DP_OK && o->calibration && compiled.shapes.kind != DP_SHAPES_FIXED)
-        status = dp_fail(DP_ERR_UNSUPPORTED, "calibration is for models of one fixed shape: give it with input_shape");
-    if (status == DP_OK && o->calibration)
-        status = dp_calibration_report(&calibration, compiled.variants[0]->graph, report, report_bytes);
     if (status == DP_OK && o->insert_op_conf)
         status = insert_aipp(o, &compiled, print);
     if (status == DP_OK)
         status = name_graphs(&compiled, output);
-=======
-        return dp_fail(DP_ERR_ARGUMENT, "output is longer than %d bytes", PATH_BYTES - 4);
-    dp_status status = read_file(o->model, &bytes, &size);
-    if (status != DP_OK)
-        return status;
-    folder_of(o->model, folder);
-    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder, .print = print};
-    status = compile_source(o, &source, shapes, n_shapes, report, report_bytes, &compiled);
-    dp_free(bytes);
->>>>>>> 9018851 (The graph engine's C++ interface: graphs of operators, ONNX models, builds in a child of fork, both forms of std::string)
     if (status == DP_OK)
         status = dp_model_file_write(output, &compiled.shapes, compiled.variants, compiled.n_variants);
     dp_compiled_free(&compiled);

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/compile_file.h"
 #include "api/compile_model.h"
 #include "api/ge/ge.h"
-#include "device/chip.h"
 #include "graph/model_file.h"
 #include "graph/passes/passes.h"
 
-enum { FAILED = 0xffffffff, OPTIONS = 16, OPTION_BYTES = 1024, PATH_BYTES = 4096 };
+enum { FAILED = 0xffffffff, OPTIONS = 16, OPTION_BYTES = 1024 };
 
 /* Options by the names of ge/ge_api_types.h. */
 typedef struct options {
@@ -73,10 +73,7 @@ static dp_status take_options(options *o, const char *const *keys, const char *c
         strcpy(o->values[at], values[i]);
         o->given[at] = values[i][0] != '\0';
     }
-    if (o->given[SOC_VERSION] && !dp_chip_find(o->values[SOC_VERSION]))
-        return dp_fail(DP_ERR_ARGUMENT, "option \"%s\" is \"%.40s\", which is no chip that is known; try Ascend910B3",
-                       names[SOC_VERSION], o->values[SOC_VERSION]);
-    return DP_OK;
+    return dp_soc_check(o->given[SOC_VERSION] ? o->values[SOC_VERSION] : NULL);
 }
 
 uint32_t dp_ge_initialize(const char *const *keys, const char *const *values, size_t count) {
@@ -148,33 +145,24 @@ uint32_t dp_ge_parse_bytes(dp_ge_graph *graph, const void *bytes, size_t size) {
 }
 
 static dp_status parse_file(dp_ge_graph *graph, const char *path) {
-    FILE *file = fopen(path, "rb");
-    long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    char *bytes = size >= 0 ? dp_alloc(DP_MEM_GRAPH, (size_t)size + 1) : NULL;
-    const char *slash = strrchr(path, '/');
-    char *folder = strndup(slash ? path : ".", slash ? (size_t)(slash - path) + (slash == path) : 1);
-    dp_status status = DP_OK;
-    if (!file || size < 0)
-        status = dp_fail(DP_ERR_IO, "model %s: %s", path, strerror(errno));
-    else if (!bytes || !folder)
-        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for model %s (%ld bytes)", path, size);
-    else if (fseek(file, 0, SEEK_SET) != 0 || fread(bytes, 1, (size_t)size, file) != (size_t)size)
-        status = dp_fail(DP_ERR_IO, "model %s cannot be read", path);
-    if (file)
-        fclose(file);
+    char folder[DP_PATH_BYTES];
+    void *bytes;
+    size_t size;
+    dp_status status = dp_file_read("model_file", path, &bytes, &size);
+    if (status != DP_OK)
+        return status;
+    dp_folder_of(path, folder);
+    char *copy = dp_alloc(DP_MEM_GRAPH, strlen(folder) + 1);
+    status = copy ? probe(bytes, size, folder) : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
     if (status == DP_OK)
-        status = probe(bytes, (size_t)size, folder);
-    if (status == DP_OK)
-        status = take_onnx(graph, bytes, (size_t)size);
+        status = take_onnx(graph, bytes, size);
     if (status != DP_OK) {
         dp_free(bytes);
-    } else if ((graph->folder = dp_alloc(DP_MEM_GRAPH, strlen(folder) + 1))) {
-        strcpy(graph->folder, folder);
-    } else {
-        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
+        dp_free(copy);
+        return status;
     }
-    free(folder);
-    return status;
+    graph->folder = strcpy(copy, folder);
+    return DP_OK;
 }
 
 uint32_t dp_ge_parse_file(dp_ge_graph *graph, const char *path) {
@@ -265,11 +253,11 @@ void dp_ge_free(void *bytes) {
 }
 
 static dp_status save(const char *path, const void *bytes, size_t size) {
-    char name[PATH_BYTES];
+    char name[DP_PATH_BYTES];
     size_t length = strlen(path);
     bool named = length > 3 && strcmp(path + length - 3, ".om") == 0;
     if ((size_t)snprintf(name, sizeof name, "%s%s", path, named ? "" : ".om") >= sizeof name)
-        return dp_fail(DP_ERR_ARGUMENT, "output_file is longer than %d bytes", PATH_BYTES - 4);
+        return dp_fail(DP_ERR_ARGUMENT, "output_file is longer than %d bytes", DP_PATH_BYTES - 4);
     FILE *file = fopen(name, "wb");
     if (!file)
         return dp_fail(DP_ERR_IO, "output_file %s: %s", name, strerror(errno));
@@ -288,7 +276,7 @@ uint32_t dp_ge_save(const char *path, const void *bytes, size_t size) {
 
 uint32_t dp_ge_dump(const dp_ge_graph *graph, const char *path, size_t length) {
     dp_api_call call = dp_api_begin("aclgrphDumpGraph", __builtin_return_address(0));
-    char name[PATH_BYTES];
+    char name[DP_PATH_BYTES];
     dp_model *model = NULL;
     if (!graph || !path || length == 0 || length >= sizeof name)
         return finish(&call, dp_fail(DP_ERR_ARGUMENT, "graph or file is NULL, or len is %zu", length));
