@@ -311,6 +311,46 @@ static void test_open(void **state) {
     assert_said("not compared");
 }
 
+static void compile_aipp(const char *om, const char *settings) {
+    char message[512];
+    save("net.aipp", settings, strlen(settings));
+    dp_compile_options o = {
+        .model = in_folder("twice.onnx"), .output = in_folder(om), .insert_op_conf = in_folder("net.aipp")};
+    if (!dp_compile_model(&o, message, sizeof message))
+        fail_msg("%s", message);
+}
+
+/* The three numbers behind the output's shape. */
+static void read_numbers(double *out) {
+    const char *line = strstr(said, "1x3x8x10");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line + 8, "%lf %lf %lf", &out[0], &out[1], &out[2]), 3);
+}
+
+static void test_aipp(void **state) {
+    (void)state;
+    double plain[3], rgb[3], yuv[3];
+    assert_int_equal(doppel("run twice.onnx.om --input %s --scale 1", PICTURE), 0);
+    read_numbers(plain);
+    compile_aipp("rgb.om", "aipp_op { input_format: RGB888_U8 src_image_size_w: 10 src_image_size_h: 8 }");
+    assert_int_equal(doppel("run rgb.om --input %s", PICTURE), 0);
+    read_numbers(rgb);
+    assert_memory_equal(plain, rgb, sizeof plain);
+    compile_aipp(
+        "yuv.om",
+        "aipp_op { input_format: YUV420SP_U8 src_image_size_w: 10 src_image_size_h: 8 csc_switch: true\n"
+        "matrix_r0c0: 256 matrix_r0c1: 0 matrix_r0c2: 359 matrix_r1c0: 256 matrix_r1c1: -88 matrix_r1c2: -183\n"
+        "matrix_r2c0: 256 matrix_r2c1: 454 matrix_r2c2: 0\n"
+        "input_bias_0: 0 input_bias_1: 128 input_bias_2: 128 }");
+    assert_int_equal(doppel("run yuv.om --input %s", PICTURE), 0);
+    read_numbers(yuv);
+    assert_float_equal(plain[2], yuv[2], 6); /* of at most 510 */
+    assert_int_equal(doppel("run yuv.om --input %s --mean 1", PICTURE), 1);
+    assert_said("leave them out");
+    assert_int_equal(doppel("compare twice.onnx yuv.om --tolerance 1e-6 --input %s", PICTURE), 0);
+    assert_said("1 values compared");
+}
+
 static void test_help(void **state) {
     (void)state;
     static const char *const commands[] = {"run", "bench", "profile", "compare"};
@@ -416,9 +456,9 @@ static void test_classify(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),       cmocka_unit_test(test_run_refuses),       cmocka_unit_test(test_open),
-        cmocka_unit_test(test_help),      cmocka_unit_test(test_bench_and_profile), cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_run),      cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_open),
+        cmocka_unit_test(test_aipp),     cmocka_unit_test(test_help),        cmocka_unit_test(test_bench_and_profile),
+        cmocka_unit_test(test_compare),  cmocka_unit_test(test_reference),
 #ifdef CLASSIFY
         cmocka_unit_test(test_classify),
 #endif

@@ -13,7 +13,8 @@ const char input_usage[] =
     "                     other name); or one of the words random, random:SEED (numbers in [0, 1), or\n"
     "                     0 and 1 for integers), zeros, ones\n"
     "\n"
-    "How pictures become tensors: each colour is (value - mean) x scale, value being 0 to 255.\n"
+    "How pictures become tensors: each colour is (value - mean) x scale, value being 0 to 255. A model\n"
+    "with AIPP gets the picture as its AIPP wants it.\n"
     "  --resize HOW       stretch (default), pad (proportions kept, black around), crop (proportions\n"
     "                     kept, the middle), exact (refuse a picture of another size); bilinear\n"
     "  --layout HOW       nchw or nhwc; without it, the place of the dimension that is 3 (or 1, for\n"
@@ -169,10 +170,68 @@ static double colour_of(const uint8_t *pixel, const plane *p, int channel, const
     return (value - o->mean[c]) * (o->has_scale ? o->scale[c] : is_float_input ? 1 / 255.0 : 1);
 }
 
+static bool read_sized(const model *m, const model_end *e, const char *path, int width, int height, raster_fit fit,
+                       raster *out) {
+    char message[RASTER_MESSAGE];
+    raster read;
+    if (!raster_read(path, &read, message))
+        return say(m, e, message);
+    bool good = raster_resize(&read, width, height, fit, out, message);
+    raster_free(&read);
+    return good || say(m, e, message);
+}
+
+static uint8_t to_byte(double value) {
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5);
+}
+
+/* YUV 4:2:0 with interleaved chroma, by the formulas of JPEG files. */
+static void write_yuv420(const raster *r, uint8_t *luma) {
+    uint8_t *chroma = luma + (size_t)r->width * (size_t)r->height;
+    for (int y = 0; y < r->height; y++)
+        for (int x = 0; x < r->width; x++) {
+            const uint8_t *p = r->pixels + 3 * ((size_t)y * (size_t)r->width + (size_t)x);
+            luma[(size_t)y * (size_t)r->width + (size_t)x] = to_byte(0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2]);
+        }
+    for (int y = 0; y + 1 < r->height; y += 2)
+        for (int x = 0; x + 1 < r->width; x += 2) {
+            double sum[3] = {0};
+            for (int k = 0; k < 4; k++)
+                for (int c = 0; c < 3; c++)
+                    sum[c] +=
+                        r->pixels[3 * ((size_t)(y + k / 2) * (size_t)r->width + (size_t)(x + k % 2)) + (size_t)c] / 4.0;
+            *chroma++ = to_byte(128 - 0.168736 * sum[0] - 0.331264 * sum[1] + 0.5 * sum[2]);
+            *chroma++ = to_byte(128 + 0.5 * sum[0] - 0.418688 * sum[1] - 0.081312 * sum[2]);
+        }
+}
+
+/* A picture as the model's AIPP takes it; colours and scale are its business. */
+static bool fill_aipp(const model *m, model_end *e, const char *path, const input_options *o) {
+    size_t pixels = (size_t)e->aipp_width * (size_t)e->aipp_height;
+    bool is_yuv = e->aipp == ACL_YUV420SP_U8 && e->bytes == pixels * 3 / 2;
+    bool is_rgb = e->aipp == ACL_RGB888_U8 && e->bytes == pixels * 3;
+    raster sized;
+    if (!is_yuv && !is_rgb)
+        return say(m, e,
+                   "its AIPP takes a format, or a number of pictures, that doppel does not make: give it raw bytes");
+    if (o->has_scale || o->mean[0] != 0 || o->mean[1] != 0 || o->mean[2] != 0)
+        return say(m, e, "the model's AIPP does what --mean and --scale say: leave them out");
+    if (!read_sized(m, e, path, e->aipp_width, e->aipp_height, o->fit, &sized))
+        return false;
+    if (is_yuv)
+        write_yuv420(&sized, e->host);
+    for (size_t i = 0; i < 3 * pixels && is_rgb; i++)
+        ((uint8_t *)e->host)[i] = sized.pixels[o->is_bgr ? i - i % 3 + 2 - i % 3 : i];
+    raster_free(&sized);
+    return true;
+}
+
 static bool fill_picture(const model *m, model_end *e, const char *path, const input_options *o) {
     char message[RASTER_MESSAGE], shape[128];
     plane p;
-    raster read, sized;
+    raster sized;
+    if (e->has_aipp)
+        return fill_aipp(m, e, path, o);
     if (!find_plane(e, o->layout, &p)) {
         snprintf(message, sizeof message,
                  "its shape is %s, which no single picture fits: 1x3xHxW, 1xHxWx3 (or 1 for 3) is "
@@ -180,12 +239,9 @@ static bool fill_picture(const model *m, model_end *e, const char *path, const i
                  model_shape_text(e->dims, e->rank, shape, sizeof shape));
         return say(m, e, message);
     }
-    if (!raster_read(path, &read, message))
-        return say(m, e, message);
-    bool good = raster_resize(&read, (int)p.width, (int)p.height, o->fit, &sized, message);
-    raster_free(&read);
+    bool good = read_sized(m, e, path, (int)p.width, (int)p.height, o->fit, &sized);
     if (!good)
-        return say(m, e, message);
+        return false;
     for (size_t y = 0; y < (size_t)p.height && good; y++)
         for (size_t x = 0; x < (size_t)p.width && good; x++)
             for (int c = 0; c < p.channels && good; c++)

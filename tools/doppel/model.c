@@ -239,6 +239,20 @@ static bool announce(const model *m, const model_end *e, int index) {
     return code == ACL_SUCCESS || fail(m, e->name);
 }
 
+/* Whether AIPP stands in front of input `index`, and what it takes. */
+static void ask_aipp(const model *m, model_end *e, size_t index) {
+    aclmdlInputAippType type;
+    size_t settings;
+    aclAippInfo info;
+    if (aclmdlGetAippType(m->id, index, &type, &settings) != ACL_SUCCESS || type != ACL_DATA_WITH_STATIC_AIPP ||
+        aclmdlGetFirstAippInfo(m->id, index, &info) != ACL_SUCCESS)
+        return;
+    e->has_aipp = true;
+    e->aipp = info.inputFormat;
+    e->aipp_width = info.srcImageSizeW;
+    e->aipp_height = info.srcImageSizeH;
+}
+
 static bool describe(model *m, bool is_input, int index, const model_choice *choice) {
     model_end *e = is_input ? &m->inputs[index] : &m->outputs[index];
     size_t i = (size_t)index;
@@ -252,6 +266,8 @@ static bool describe(model *m, bool is_input, int index, const model_choice *cho
     e->dims = e->shape.dims;
     e->count = bytes_of(e->type) ? e->bytes / bytes_of(e->type) : 0;
     bool open = is_open(&e->shape);
+    if (is_input)
+        ask_aipp(m, e, i);
     if (is_input && open && (!choose_shape(m, e, choice) || !measure(m, e)))
         return false;
     e->is_open = !is_input && (open || e->bytes == 0);

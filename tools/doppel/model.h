@@ -25,6 +25,9 @@ typedef struct model_end {
     int rank;
     const int64_t *dims;
     size_t bytes, count;
+    bool has_aipp; /* static: the input is a picture of this format and size */
+    aclAippInputFormat aipp;
+    int aipp_width, aipp_height;
     bool is_open; /* an output whose size a run finds: its memory is the library's until then */
     void *device;
     void *host; /* as many bytes; inputs: what goes in; outputs: what came out of the last model_run */

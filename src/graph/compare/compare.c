@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/aipp.h"
 #include "graph/compare/reference.h"
 #include "graph/compile.h"
 #include "graph/program.h"
@@ -257,6 +258,26 @@ static dp_status step(walk *w, dp_node *node) {
     return status;
 }
 
+/* What the model as it was read calls the input: behind AIPP its result. NULL: settings of AIPP, which it does not
+ * know. */
+static const dp_value *prepared(const dp_graph *graph, const dp_value *input) {
+    const dp_node *node = dp_graph_aipp(graph, input);
+    if (!node)
+        return input;
+    return node->inputs[0] == input ? node->outputs[0] : NULL;
+}
+
+/* Contents of a prepared input of the compiled model. */
+static dp_status contents_of(walk *w, int place, const dp_value *value, const void **out) {
+    *out = w->compiled.inputs[place];
+    if (value == w->compiled.graph->inputs[place])
+        return DP_OK;
+    known *k = find(&w->compiled, value->name);
+    dp_status status = k ? reach(&w->compiled, k) : dp_fail(DP_ERR_INTERNAL, "\"%s\" has no value", value->name);
+    *out = status == DP_OK ? k->data : NULL;
+    return status;
+}
+
 /* What goes into the compiled model, as double, goes into the reference. */
 static dp_status fill_inputs(walk *w) {
     const dp_graph *from = w->compiled.graph, *to = w->model->graph;
@@ -265,7 +286,7 @@ static dp_status fill_inputs(walk *w) {
         int place = 0;
         for (int k = 0; k < from->n_inputs && !given; k++)
             if (strcmp(from->inputs[k]->name, value->name) == 0)
-                given = from->inputs[place = k];
+                given = prepared(from, from->inputs[place = k]);
         if (!given)
             return dp_fail(DP_ERR_ARGUMENT,
                            "the ONNX file has an input \"%s\", the compiled model has none of this name", value->name);
@@ -274,18 +295,19 @@ static dp_status fill_inputs(walk *w) {
             char a[128], b[128];
             return dp_fail(DP_ERR_ARGUMENT,
                            "input \"%s\" is %s in the ONNX file and %s in the compiled model: was it made from another "
-                           "file, or with AIPP?",
+                           "file?",
                            value->name, dp_tensor_describe(&value->tensor, a, sizeof a),
                            dp_tensor_describe(&given->tensor, b, sizeof b));
         }
-        void *data = dp_reference_input(w->reference, value);
+        const void *contents;
+        dp_status status = contents_of(w, place, given, &contents);
+        void *data = status == DP_OK ? dp_reference_input(w->reference, value) : NULL;
         if (!data)
-            return DP_ERR_OUT_OF_MEMORY;
+            return status == DP_OK ? DP_ERR_OUT_OF_MEMORY : status;
         if (floats)
-            dp_reference_widen(data, w->compiled.inputs[place], given->tensor.element,
-                               (size_t)dp_tensor_count(&value->tensor));
+            dp_reference_widen(data, contents, given->tensor.element, (size_t)dp_tensor_count(&value->tensor));
         else
-            memcpy(data, w->compiled.inputs[place], dp_value_bytes(value));
+            memcpy(data, contents, dp_value_bytes(value));
     }
     return DP_OK;
 }
@@ -331,9 +353,13 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
     }
     if (!shapes)
         return no_memory();
+    int n = 0;
     for (int i = 0; i < graph->n_inputs; i++) {
-        shapes[i] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = graph->inputs[i]->tensor.rank};
-        memcpy(shapes[i].dims, graph->inputs[i]->tensor.dims, sizeof shapes[i].dims);
+        const dp_value *value = prepared(graph, graph->inputs[i]);
+        if (!value)
+            continue;
+        shapes[n] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = value->tensor.rank};
+        memcpy(shapes[n++].dims, value->tensor.dims, sizeof shapes[0].dims);
     }
     const dp_onnx_source source = {
         .bytes = onnx, .size_bytes = onnx_bytes, .folder = folder, .shapes = shapes, .n_shapes = graph->n_inputs};
