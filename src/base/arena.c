@@ -45,6 +45,13 @@ void *dp_arena_alloc(dp_arena *arena, size_t size_bytes) {
     return (char *)arena->last + at;
 }
 
+size_t dp_arena_bytes(const dp_arena *arena) {
+    size_t bytes = 0;
+    for (const dp_arena_block *block = arena->last; block; block = block->previous)
+        bytes += block->size_bytes;
+    return bytes;
+}
+
 void *dp_arena_copy(dp_arena *arena, const void *from, size_t size_bytes) {
     void *to = dp_arena_alloc(arena, size_bytes);
     if (to && size_bytes)

@@ -21,6 +21,8 @@ void *dp_arena_alloc(dp_arena *arena, size_t size_bytes);
 void *dp_arena_copy(dp_arena *arena, const void *from, size_t size_bytes);
 char *dp_arena_text(dp_arena *arena, const char *text);
 char *dp_arena_format(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
+/* What it holds of the system's memory. */
+size_t dp_arena_bytes(const dp_arena *arena);
 /* Frees all of it; the arena is empty and ready again. */
 void dp_arena_free(dp_arena *arena);
 

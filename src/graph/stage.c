@@ -157,6 +157,8 @@ static dp_status fill(dp_staged *staged, dp_stage *stage) {
         status = split(stage, stage->model, &cut);
     if (status == DP_OK)
         status = make_program(staged, stage);
+    stage->bytes = dp_arena_bytes(&stage->model->arena);
+    staged->bytes += stage->bytes;
     size_t ends = (size_t)(graph->n_inputs + graph->n_outputs);
     if (status == DP_OK && !(stage->addresses = dp_model_alloc(stage->model, ends * sizeof(void *))))
         status = DP_ERR_OUT_OF_MEMORY;
@@ -208,6 +210,7 @@ void dp_stage_free(dp_staged *staged, dp_stage *stage) {
     while (done) {
         dp_stage *one = done;
         done = one->next;
+        staged->bytes -= one->bytes;
         dp_program_free(one->program);
         dp_model_free(one->model);
         dp_free(one->key);
@@ -236,7 +239,7 @@ static bool drop_one(dp_staged *staged, dp_stage *stage) {
 }
 
 void dp_stages_trim(dp_staged *staged, dp_stage *stage, int most) {
-    while (staged->n_stages > most && drop_one(staged, stage))
+    while ((staged->n_stages > most || staged->bytes > DP_STAGES_BYTES) && drop_one(staged, stage))
         ;
 }
 

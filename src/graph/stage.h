@@ -29,11 +29,13 @@ typedef struct dp_stage {
     struct dp_stage *next;
     char *key; /* what it was made for */
     size_t key_bytes;
+    size_t bytes; /* of its model */
 } dp_stage;
 
 struct dp_staged {
     dp_stage root; /* has no program: what is known of the inputs leads to its children */
-    int opset, n_stages, depth;
+    int opset, n_stages;
+    size_t bytes; /* of all stages' models */
     void *work;
     size_t work_bytes;
 };
@@ -47,7 +49,8 @@ void dp_stage_free(dp_staged *staged, dp_stage *stage); /* with all that were ma
 dp_stage *dp_stage_find(dp_stage **list, const char *key, size_t key_bytes);
 /* Puts it first in the list; takes the key. */
 void dp_stage_keep(dp_stage **list, dp_stage *stage, char *key, size_t key_bytes);
-/* Gives stages up that were made from `stage`, until there are no more than `most` or nothing is left to choose from. */
+/* Gives stages up that were made from `stage`, until there are no more than `most`, of no more than
+ * DP_STAGES_BYTES together, or nothing is left to choose from. */
 void dp_stages_trim(dp_staged *staged, dp_stage *stage, int most);
 
 /* The stage for the body of stage->apart, with formal inputs of these shapes and `known` values around it. */

@@ -44,6 +44,10 @@ int dp_staged_count(const dp_staged *staged) {
     return staged->n_stages;
 }
 
+size_t dp_staged_bytes(const dp_staged *staged) {
+    return staged->bytes;
+}
+
 /* Keys: what is known of values as bytes. */
 
 static size_t key_part(char *to, const dp_item *item, bool contents) {

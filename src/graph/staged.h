@@ -4,7 +4,8 @@
  *
  * A stage is a program for the nodes that could be lowered, and what must be known to go on: dims that it finds, contents of a
  * few values, or the results of a Loop. What follows is lowered once per such knowledge and kept; when there are too many
- * stages, the ones unused for longest are given up. One thread at a time.
+ * stages, or they hold too much memory (weights folded for a shape are kept with it), the ones unused for longest are given up. One
+ * thread at a time.
  */
 #ifndef DOPPEL_GRAPH_STAGED_H
 #define DOPPEL_GRAPH_STAGED_H
@@ -13,7 +14,7 @@
 
 typedef struct dp_staged dp_staged;
 
-enum { DP_STAGES_MAX = 128 };
+enum { DP_STAGES_MAX = 128, DP_STAGES_BYTES = 512 << 20 };
 
 /* `source` is as dp_onnx_read makes it; it is borrowed and must not be used by others. DP_ERR_UNSUPPORTED as dp_onnx_check. */
 dp_status dp_staged_new(dp_graph *source, int opset, dp_staged **out_staged);
@@ -30,5 +31,6 @@ dp_status dp_staged_run(dp_staged *staged, const dp_tensor *inputs, dp_room *roo
 
 /* Stages that are kept now: for tests. */
 int dp_staged_count(const dp_staged *staged);
+size_t dp_staged_bytes(const dp_staged *staged);
 
 #endif

@@ -112,6 +112,23 @@ void make_constant(maker *m, const char *name, int type, int rank, const int64_t
     m->graph.initializer = more(m, m->graph.initializer, m->graph.n_initializer++, t);
 }
 
+void make_external(maker *m, const char *location, const char *offset, const char *length) {
+    Onnx__TensorProto *t = m->graph.initializer[m->graph.n_initializer - 1];
+    const char *const entries[3][2] = {{"location", location}, {"offset", offset}, {"length", length}};
+    t->has_raw_data = 0;
+    t->has_data_location = 1;
+    t->data_location = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!entries[i][1])
+            continue;
+        Onnx__StringStringEntryProto *pair = room(m, sizeof *pair);
+        onnx__string_string_entry_proto__init(pair);
+        pair->key = text(m, entries[i][0]);
+        pair->value = text(m, entries[i][1]);
+        t->external_data = more(m, t->external_data, t->n_external_data++, pair);
+    }
+}
+
 static void names(maker *m, const char *list, char ***out, size_t *out_n) {
     char *copy = text(m, list), *rest = copy;
     for (char *name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {

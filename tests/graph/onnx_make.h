@@ -15,6 +15,8 @@ void make_input(maker *m, const char *name, int type, int rank, const int64_t *d
 void make_output(maker *m, const char *name);
 void make_constant(maker *m, const char *name, int type, int rank, const int64_t *dims, const void *contents,
                    size_t bytes);
+/* The constant made last lies in a file: entries "location", "offset", "length", as texts; NULL: left out. */
+void make_external(maker *m, const char *location, const char *offset, const char *length);
 /* Names separated by blanks; "-" is an absent input. */
 void make_node(maker *m, const char *type, const char *inputs, const char *outputs);
 /* Of the node made last. */

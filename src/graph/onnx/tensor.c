@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,37 +116,58 @@ static dp_status read_all(int file, const dp_value *value, const char *path, off
     return DP_OK;
 }
 
-/* Contents in a file beside the model. Only names below the model's folder are opened. */
+/*
+ * Opens `location` below `folder`: a regular file, no link out of it. A model and what lies beside it may come from anywhere, so
+ * that nothing else of the user's is read, and nothing is waited for.
+ */
+static dp_status open_below(const char *folder, const char *location, const char *path, const char *name, int *out_file) {
+    char above[PATH_MAX], real[PATH_MAX];
+    struct stat about;
+    if (location[0] == '/' || strcmp(location, "..") == 0 || strncmp(location, "../", 3) == 0 || strstr(location, "/../"))
+        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\": external location \"%s\" must be a path below the model's folder", name, location);
+    if (!realpath(folder, above) || !realpath(path, real))
+        return dp_fail(DP_ERR_IO, "%s (contents of tensor \"%s\"): %s", path, name, strerror(errno));
+    size_t length = strlen(above);
+    if (strncmp(real, above, length) != 0 || (real[length] != '/' && length > 1))
+        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\": external location \"%s\" leads out of the model's folder", name, location);
+    int file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (file < 0)
+        return dp_fail(DP_ERR_IO, "%s (contents of tensor \"%s\"): %s", path, name, strerror(errno));
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+        close(file);
+        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\": external location \"%s\" is no file", name, location);
+    }
+    *out_file = file;
+    return DP_OK;
+}
+
 static dp_status from_file(dp_model *model, dp_value *value, const Onnx__TensorProto *t, const char *folder) {
     const char *location = entry(t, "location");
     long long offset, length;
+    struct stat about;
+    int file;
     if (!folder)
         return dp_fail(DP_ERR_UNSUPPORTED,
                        "tensor \"%s\" lies in a file of its own, which is possible only when the model is read from a "
                        "file",
                        value->name);
-    if (!location || !*location || location[0] == '/' || strstr(location, ".."))
-        return dp_fail(DP_ERR_ARGUMENT,
-                       "tensor \"%s\": external location \"%s\" must be a path below the model's folder", value->name,
-                       location ? location : "");
+    if (!location || !*location)
+        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\" lies in a file without a name", value->name);
     if (!entry_number(t, "offset", 0, &offset) ||
         !entry_number(t, "length", (long long)dp_value_bytes(value), &length))
-        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\": offset or length of its external data is no number",
+        return dp_fail(DP_ERR_ARGUMENT, "tensor \"%s\": offset or length of its external data is no number from 0",
                        value->name);
     if ((size_t)length != dp_value_bytes(value))
         return wrong_count(value, (size_t)length);
     const char *path = dp_arena_format(&model->arena, "%s/%s", folder, location);
     if (!path)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the name of a file: free some");
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return dp_fail(DP_ERR_IO, "%s (contents of tensor \"%s\"): %s", path, value->name, strerror(errno));
-    struct stat about;
-    dp_status status = DP_OK;
-    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
-        (offset > about.st_size || length > about.st_size - offset))
-        status = dp_fail(DP_ERR_ARGUMENT, "%s has %lld bytes, but tensor \"%s\" lies at %lld to %lld", path,
-                         (long long)about.st_size, value->name, offset, offset + length);
+    dp_status status = open_below(folder, location, path, value->name, &file);
+    if (status != DP_OK)
+        return status;
+    if (fstat(file, &about) != 0 || offset > about.st_size || length > about.st_size - offset)
+        status = dp_fail(DP_ERR_ARGUMENT, "%s has %lld bytes, but tensor \"%s\" wants %lld from %lld on", path,
+                         (long long)about.st_size, value->name, length, offset);
     if (status == DP_OK) {
         value->tensor.base = dp_model_alloc(model, dp_value_bytes(value));
         status = value->tensor.base ? read_all(file, value, path, offset) : DP_ERR_OUT_OF_MEMORY;
