@@ -6,9 +6,9 @@
 
 #include "math/vec.h"
 
-/* exp(x) = 2^n exp(r) as in math/transcendental.c; 0 below -87, at most exp(88): enough for the functions below. */
+/* exp(x) = 2^n exp(r) as in math/exp.h, a shorter polynomial; 0 and infinite beyond the bounds. */
 DP_INLINE vf exp_of(vf x) {
-    vf bounded = vf_greatest(vf_set(-87.0f), vf_least(vf_set(88.0f), x));
+    vf bounded = vf_greatest(vf_set(-105.0f), vf_least(vf_set(90.0f), x));
     vf n = vf_rint(bounded * vf_set(0x1.715476p+0f));
     vf r = vf_fma(n, vf_set(-0x1.62e4p-1f), bounded);
     r = vf_fma(n, vf_set(-0x1.7f7d1cp-20f), r);

@@ -1,0 +1,308 @@
+/*
+ * The kernels of rows against plain loops in double, on every rung the processor has, and in the wide form (16 lanes,
+ * tiles of 8 rows) compiled for a narrow processor. Rooms are exactly as long as needed: a sanitizer sees reads past
+ * the end.
+ */
+#include "math/rows/rung.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#ifndef DP_TEST_COUNT
+#define DP_TEST_COUNT 400
+#endif
+#define UNTOUCHED 12345.0f
+
+static uint64_t state = 88172645463325252u;
+static uint64_t draw(void) { /* xorshift64, Marsaglia 2003 */
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state >> 11;
+}
+static size_t between(size_t low, size_t high) {
+    return low + draw() % (high - low + 1);
+}
+static bool chance(unsigned percent) {
+    return draw() % 100 < percent;
+}
+
+static float *room(size_t count, bool is_random) {
+    float *p = malloc((count ? count : 1) * sizeof *p);
+    assert_non_null(p);
+    for (size_t i = 0; i < count; i++)
+        p[i] = is_random ? (float)(draw() % 4001) / 2000 - 1 : UNTOUCHED;
+    return p;
+}
+
+static const dp_rows_table *tables[4];
+static const char *names[4];
+static int n_tables;
+static void add(const dp_rows_table *table, const char *name) {
+    tables[n_tables] = table;
+    names[n_tables++] = name;
+}
+
+static double activated(const dp_rows_finish *f, double x) {
+    switch (f->activation) {
+    case DP_ROWS_RELU:
+        return x > 0 ? x : 0;
+    case DP_ROWS_CLIP:
+        return fmin(fmax(x, f->alpha), f->beta);
+    case DP_ROWS_LEAKY_RELU:
+        return x < 0 ? f->alpha * x : x;
+    case DP_ROWS_HARD_SIGMOID:
+        return fmin(fmax(f->alpha * x + f->beta, 0), 1);
+    case DP_ROWS_HARD_SWISH:
+        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case DP_ROWS_HARD_SWISH_AFFINE:
+        return f->alpha * (x * fmin(fmax(x / 6 + 0.5, 0), 1)) + f->beta;
+    case DP_ROWS_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case DP_ROWS_SILU:
+        return x / (1 + exp(-x));
+    case DP_ROWS_TANH:
+        return tanh(x);
+    case DP_ROWS_GELU_ERF:
+        return x / 2 * (1 + erf(x * sqrt(0.5)));
+    case DP_ROWS_GELU_TANH:
+        return x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
+    default:
+        return x;
+    }
+}
+
+static int last_activation;
+static dp_rows_finish any_finish(void) {
+    dp_rows_finish f = {.residual_last = chance(50), .alpha = 0.25f, .beta = 0.5f};
+    f.activation = (dp_rows_activation)(chance(50) ? between(0, 2) : between(0, DP_ROWS_ACTIVATION_COUNT - 1));
+    if (f.activation == DP_ROWS_CLIP)
+        f.alpha = -0.75f;
+    last_activation = (int)f.activation;
+    return f;
+}
+
+static double finished(const dp_rows_finish *f, double sum, const float *residual) {
+    return f->residual_last ? activated(f, sum) + (residual ? *residual : 0)
+                            : activated(f, sum + (residual ? *residual : 0));
+}
+
+static void near(const char *what, const char *rung, double got, double want, double scale) {
+    if (!(fabs(got - want) <= 0x1p-21 * (scale + 2) + 4e-7 * (fabs(want) + 1)))
+        fail_msg("%s, %s: %.9g, but must be %.9g (activation %d)", what, rung, got, want, last_activation);
+}
+
+static void one_product(const dp_rows_table *table, const char *name) {
+    const size_t taps = chance(90) ? between(1, 5) : chance(50) ? 0 : 25, count = between(1, 30);
+    const size_t channels = chance(60) ? between(1, 40) : between(40, 800), all = between(1, 90), k = taps * channels;
+    const size_t first = all > 16 && chance(30) ? 16 : 0, columns = between(1, all - first),
+                 pitch = all + between(0, 3);
+    const dp_rows_finish f = any_finish();
+    float *a = room(count * taps * channels, true), *w = room(k * all, true),
+          *panels = room(dp_rows_panel_floats(k, all), false);
+    float *bias = room(all, true), *y = room(count * pitch, false), *residual = room(count * pitch, true);
+    float *sums = room(dp_rows_room(count, columns), false);
+    const float **rows = malloc(dp_rows_pointers(count, taps ? taps : 1) * sizeof *rows), *kept = NULL;
+    const bool has_bias = chance(70), has_residual = chance(40), in_place = has_residual && chance(40);
+    dp_rows_pack(w, k, all, (ptrdiff_t)all, 1, panels);
+    for (size_t r = 0; r < count; r++)
+        for (size_t t = 0; t < taps; t++)
+            rows[(r / table->tile * taps + t) * table->tile + r % table->tile] = a + (r * taps + t) * channels;
+    if (in_place)
+        memcpy(y, residual, count * pitch * sizeof *y);
+    kept = residual;
+    dp_rows_weights weights = {taps, channels, panels, k * DP_ROWS_PANEL, has_bias ? bias : NULL};
+    dp_rows_block block = {rows, count, first, columns, y, (ptrdiff_t)pitch, NULL, (ptrdiff_t)pitch};
+    block.residual = in_place ? y : has_residual ? residual : NULL;
+    table->run(&weights, &block, &f, sums);
+    for (size_t r = 0; r < count; r++)
+        for (size_t c = 0; c < pitch; c++) {
+            const float got = y[r * pitch + c];
+            if (c < first || c >= first + columns) {
+                assert_true(got == (in_place ? kept[r * pitch + c] : UNTOUCHED));
+                continue;
+            }
+            double sum = has_bias ? bias[c] : 0, scale = 0;
+            for (size_t p = 0; p < k; p++) {
+                sum += (double)a[r * k + p] * w[p * all + c];
+                scale += fabs((double)a[r * k + p] * w[p * all + c]);
+            }
+            near("product", name, got, finished(&f, sum, has_residual ? &kept[r * pitch + c] : NULL), scale);
+        }
+    float *freed[] = {a, w, panels, bias, y, residual, sums};
+    for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
+        free(freed[i]);
+    free(rows);
+}
+
+static void one_depthwise(const dp_rows_table *table, const char *name) {
+    const size_t channels = between(1, 70), pitch = channels + between(0, 3);
+    const ptrdiff_t kernel = (ptrdiff_t)(chance(70) ? between(1, 2) * 2 + 1 : between(1, 9)),
+                    pad = (ptrdiff_t)between(0, 3);
+    const ptrdiff_t stride = (ptrdiff_t)between(1, 3), dilation = (ptrdiff_t)(chance(80) ? 1 : 2);
+    const ptrdiff_t reach = (kernel - 1) * dilation + 1, height = (ptrdiff_t)between(1, 6) + reach,
+                    width = (ptrdiff_t)between(1, 40) + reach;
+    const ptrdiff_t out[2] = {(height + 2 * pad - reach) / stride + 1, (width + 2 * pad - reach) / stride + 1};
+    const dp_rows_finish f = any_finish();
+    const size_t pixels = (size_t)(out[0] * out[1]), taps = (size_t)(kernel * kernel);
+    float *x = room((size_t)(height * width) * pitch - (pitch - channels), true), *w = room(taps * channels, true);
+    float *panels = room(dp_rows_panel_floats(taps, channels), false), *bias = room(channels, true);
+    float *y = room(pixels * pitch, false), *residual = room(pixels * pitch, true);
+    const bool has_bias = chance(70), has_residual = chance(30);
+    dp_rows_pack(w, taps, channels, (ptrdiff_t)channels, 1, panels);
+    dp_rows_depthwise d = {.x = x,
+                           .x_line = width * (ptrdiff_t)pitch,
+                           .x_pixel = (ptrdiff_t)pitch,
+                           .in = {height, width},
+                           .out_width = out[1],
+                           .kernel = {kernel, kernel},
+                           .stride = {stride, stride},
+                           .pad = {pad, pad},
+                           .dilation = {dilation, dilation},
+                           .panels = panels,
+                           .bias = has_bias ? bias : NULL,
+                           .line = 0,
+                           .lines = out[0],
+                           .first = 0,
+                           .columns = channels,
+                           .y = y,
+                           .y_pixel = (ptrdiff_t)pitch,
+                           .residual = has_residual ? residual : NULL,
+                           .residual_pixel = (ptrdiff_t)pitch};
+    table->depthwise(&d, &f);
+    for (size_t i = 0; i < pixels * pitch; i++) {
+        const size_t c = i % pitch;
+        const ptrdiff_t oy = (ptrdiff_t)(i / pitch) / out[1], ox = (ptrdiff_t)(i / pitch) % out[1];
+        if (c >= channels) {
+            assert_true(y[i] == UNTOUCHED);
+            continue;
+        }
+        double sum = has_bias ? bias[c] : 0, scale = 0;
+        for (ptrdiff_t t = 0; t < kernel * kernel; t++) {
+            const ptrdiff_t iy = oy * stride - pad + t / kernel * dilation,
+                            ix = ox * stride - pad + t % kernel * dilation;
+            if (iy < 0 || iy >= height || ix < 0 || ix >= width)
+                continue;
+            const double term = (double)x[(size_t)(iy * width + ix) * pitch + c] * w[(size_t)t * channels + c];
+            sum += term;
+            scale += fabs(term);
+        }
+        near("depthwise", name, y[i], finished(&f, sum, has_residual ? &residual[i] : NULL), scale);
+    }
+    float *freed[] = {x, w, panels, bias, y, residual};
+    for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
+        free(freed[i]);
+}
+
+/* One channel in, through the transformations and one product each: the convolution of one tile. */
+static void one_winograd(const dp_rows_table *table, const char *name) {
+    const int m = chance(50) ? 2 : 4, side = m + 2;
+    const size_t channels = between(1, 40), step = (channels + 15) / 16 * 16, lines = between(1, (size_t)m),
+                 across = between(1, (size_t)m);
+    const dp_rows_finish f = any_finish();
+    float *x = room((size_t)(side * side) * channels, true), *bias = room(channels, true), w[9];
+    float *left = room((size_t)(side * side) * step, false), *y = room((size_t)(m * m) * channels, false);
+    float *residual = room((size_t)(m * m) * channels, true);
+    const float *pixels[36];
+    const bool has_bias = chance(70), has_residual = chance(30);
+    for (int i = 0; i < side * side; i++)
+        pixels[i] = x + (size_t)i * channels;
+    for (int i = 0; i < 9; i++)
+        w[i] = (float)(draw() % 4001) / 2000 - 1;
+    table->winograd_in(m, pixels, channels, left, step);
+    const double *g = dp_rows_winograd_weights(m);
+    for (int k = 0; k < side * side; k++) {
+        double u = 0;
+        for (int i = 0; i < 9; i++)
+            u += g[k / side * 3 + i / 3] * g[k % side * 3 + i % 3] * w[i];
+        for (size_t c = 0; c < channels; c++)
+            left[(size_t)k * step + c] *= (float)u;
+    }
+    dp_rows_tile t = {.sums = left,
+                      .step = step,
+                      .columns = channels,
+                      .bias = has_bias ? bias : NULL,
+                      .y = y,
+                      .y_line = m * (ptrdiff_t)channels,
+                      .y_pixel = (ptrdiff_t)channels,
+                      .lines = lines,
+                      .pixels = across,
+                      .residual = has_residual ? residual : NULL,
+                      .residual_line = m * (ptrdiff_t)channels,
+                      .residual_pixel = (ptrdiff_t)channels};
+    table->winograd_out(m, &t, &f);
+    for (size_t i = 0; i < (size_t)(m * m) * channels; i++) {
+        const size_t oy = i / channels / (size_t)m, ox = i / channels % (size_t)m, c = i % channels;
+        if (oy >= lines || ox >= across) {
+            assert_true(y[i] == UNTOUCHED);
+            continue;
+        }
+        double sum = has_bias ? bias[c] : 0;
+        for (size_t k = 0; k < 9; k++)
+            sum += (double)x[((oy + k / 3) * (size_t)side + ox + k % 3) * channels + c] * w[k];
+        near("winograd", name, y[i], finished(&f, sum, has_residual ? &residual[i] : NULL), 60);
+    }
+    float *freed[] = {x, bias, left, y, residual};
+    for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
+        free(freed[i]);
+}
+
+static void each(void (*test)(const dp_rows_table *table, const char *name), int count) {
+    for (int t = 0; t < n_tables; t++)
+        for (int i = 0; i < count; i++)
+            test(tables[t], names[t]);
+}
+static void products(void **unused) {
+    (void)unused;
+    each(one_product, DP_TEST_COUNT);
+}
+static void depthwise(void **unused) {
+    (void)unused;
+    each(one_depthwise, DP_TEST_COUNT / 2);
+}
+static void winograd(void **unused) {
+    (void)unused;
+    each(one_winograd, DP_TEST_COUNT);
+}
+
+/* Activations alone: large numbers, infinities and NaN. */
+static void activations(void **unused) {
+    (void)unused;
+    static const float values[] = {0, -0.0f, 1e-30f, 88, -88, 1e4f, -1e4f, 3e38f, -3e38f, INFINITY, -INFINITY};
+    enum { N = sizeof values / sizeof values[0] };
+    for (int t = 0; t < n_tables; t++)
+        for (int a = 0; a < DP_ROWS_ACTIVATION_COUNT; a++) {
+            const dp_rows_finish f = {.activation = (dp_rows_activation)a, .alpha = 0.25f, .beta = 0.5f};
+            float y[N], nan = NAN;
+            tables[t]->activate(&f, values, y, N);
+            for (int i = 0; i < N; i++) {
+                double want = activated(&f, values[i]);
+                if (!isnan(want) && isfinite(values[i])) /* -inf * 0 is what the formula says it is */
+                    near("activation", names[t], y[i] == want ? 0 : y[i], y[i] == want ? 0 : want, 0);
+            }
+            tables[t]->activate(&f, &nan, y, 1);
+            if (!isnan(y[0]))
+                fail_msg("activation %d of NaN, %s: %g", a, names[t], (double)y[0]);
+        }
+}
+
+int main(void) {
+    add(dp_rows_for(DP_ISA_GENERIC), "generic");
+#if defined(HAVE_WIDE)
+    if (dp_cpu_best_isa() >= DP_ISA_AVX2) {
+        add(dp_rows_for(DP_ISA_AVX2), "avx2");
+        add(&dp_rows_table_wide, "wide");
+    }
+    if (dp_cpu_best_isa() >= DP_ISA_AVX512)
+        add(dp_rows_for(DP_ISA_AVX512), "avx512");
+#endif
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(depthwise),
+                                       cmocka_unit_test(winograd), cmocka_unit_test(activations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
