@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __AVX512F__
+#if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -48,78 +48,113 @@ static void run_add(const work *w, size_t first, size_t last) {
         out[i] = a[i] + b[i];
 }
 
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
+/* Written once; every name below is one instruction, or what AVX2 needs for it. */
 #ifdef __AVX512F__
+#define VECTOR(name) _mm512_##name
+typedef __m512 vector;
+typedef __m256i halves;
+enum { LANES = 16 };
 const char *peer_kind(void) { return "AVX-512"; }
+static inline vector nearest(vector x) { return _mm512_roundscale_ps(x, 0); }
+static inline vector times_power_of_two(vector x, vector k) { return _mm512_scalef_ps(x, k); }
+static inline float largest(vector x) { return _mm512_reduce_max_ps(x); }
+static inline float total(vector x) { return _mm512_reduce_add_ps(x); }
+static inline halves load_halves(const uint16_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+static inline void store_halves(uint16_t *p, halves h) { _mm256_storeu_si256((__m256i *)p, h); }
+#else
+#define VECTOR(name) _mm256_##name
+typedef __m256 vector;
+typedef __m128i halves;
+enum { LANES = 8 };
+const char *peer_kind(void) { return "AVX2"; }
+static inline vector nearest(vector x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* k from -150 to 128: two powers, since one float does not hold the outer ones. */
+static inline vector times_power_of_two(vector x, vector k) {
+    __m256i whole = _mm256_cvtps_epi32(k), half = _mm256_srai_epi32(whole, 1), rest = _mm256_sub_epi32(whole, half);
+    const __m256i bias = _mm256_set1_epi32(127);
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23)));
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
+}
+static inline float largest(vector x) {
+    __m128 y = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    y = _mm_max_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
+}
+static inline float total(vector x) {
+    __m128 y = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    y = _mm_add_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_add_ss(y, _mm_movehdup_ps(y)));
+}
+static inline halves load_halves(const uint16_t *p) { return _mm_loadu_si128((const __m128i *)p); }
+static inline void store_halves(uint16_t *p, halves h) { _mm_storeu_si128((__m128i *)p, h); }
+#endif
 
 /* exp with a degree-6 polynomial on [-ln2/2, ln2/2]: about 1 ulp, infinities and zeros by the scaling. */
-static inline __m512 exp16(__m512 x) {
-    x = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-104.0f)), _mm512_set1_ps(89.0f));
-    __m512 k = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
-    __m512 r = _mm512_fnmadd_ps(k, _mm512_set1_ps(0.693359375f), x);
-    r = _mm512_fnmadd_ps(k, _mm512_set1_ps(-2.12194440e-4f), r);
-    __m512 p = _mm512_set1_ps(1.0f / 720);
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 120));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 24));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 6));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-    return _mm512_scalef_ps(p, k);
+static inline vector exp_of(vector x) {
+    x = VECTOR(min_ps)(VECTOR(max_ps)(x, VECTOR(set1_ps)(-104.0f)), VECTOR(set1_ps)(89.0f));
+    vector k = nearest(VECTOR(mul_ps)(x, VECTOR(set1_ps)(1.44269504f)));
+    vector r = VECTOR(fnmadd_ps)(k, VECTOR(set1_ps)(0.693359375f), x);
+    r = VECTOR(fnmadd_ps)(k, VECTOR(set1_ps)(-2.12194440e-4f), r);
+    vector p = VECTOR(set1_ps)(1.0f / 720);
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(1.0f / 120));
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(1.0f / 24));
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(1.0f / 6));
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(0.5f));
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(1.0f));
+    p = VECTOR(fmadd_ps)(p, r, VECTOR(set1_ps)(1.0f));
+    return times_power_of_two(p, k);
 }
 
 static void run_exp(const work *w, size_t first, size_t last) {
     float *out = w->out;
     const float *a = w->a;
     size_t i = first;
-    for (; i + 16 <= last; i += 16)
-        _mm512_storeu_ps(out + i, exp16(_mm512_loadu_ps(a + i)));
+    for (; i + LANES <= last; i += LANES)
+        VECTOR(storeu_ps)(out + i, exp_of(VECTOR(loadu_ps)(a + i)));
     for (; i < last; i++)
         out[i] = expf(a[i]);
 }
 
 static void softmax_row(float *out, const float *a, size_t n) {
-    __m512 top = _mm512_set1_ps(-INFINITY), sum = _mm512_setzero_ps();
-    for (size_t i = 0; i < n; i += 16)
-        top = _mm512_max_ps(top, _mm512_loadu_ps(a + i));
-    top = _mm512_set1_ps(_mm512_reduce_max_ps(top));
-    for (size_t i = 0; i < n; i += 16) {
-        __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(a + i), top));
-        sum = _mm512_add_ps(sum, e);
-        _mm512_storeu_ps(out + i, e);
+    vector top = VECTOR(set1_ps)(-INFINITY), sum = VECTOR(setzero_ps)();
+    for (size_t i = 0; i < n; i += LANES)
+        top = VECTOR(max_ps)(top, VECTOR(loadu_ps)(a + i));
+    top = VECTOR(set1_ps)(largest(top));
+    for (size_t i = 0; i < n; i += LANES) {
+        vector e = exp_of(VECTOR(sub_ps)(VECTOR(loadu_ps)(a + i), top));
+        sum = VECTOR(add_ps)(sum, e);
+        VECTOR(storeu_ps)(out + i, e);
     }
-    __m512 scale = _mm512_set1_ps(1.0f / _mm512_reduce_add_ps(sum));
-    for (size_t i = 0; i < n; i += 16)
-        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), scale));
+    vector scale = VECTOR(set1_ps)(1.0f / total(sum));
+    for (size_t i = 0; i < n; i += LANES)
+        VECTOR(storeu_ps)(out + i, VECTOR(mul_ps)(VECTOR(loadu_ps)(out + i), scale));
 }
 
 static void layernorm_row(float *out, const float *a, const float *gamma, const float *beta, size_t n) {
-    __m512 sum = _mm512_setzero_ps(), square = _mm512_setzero_ps();
-    for (size_t i = 0; i < n; i += 16)
-        sum = _mm512_add_ps(sum, _mm512_loadu_ps(a + i));
-    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / (float)n);
-    for (size_t i = 0; i < n; i += 16) {
-        __m512 d = _mm512_sub_ps(_mm512_loadu_ps(a + i), mean);
-        square = _mm512_fmadd_ps(d, d, square);
+    vector sum = VECTOR(setzero_ps)(), square = VECTOR(setzero_ps)();
+    for (size_t i = 0; i < n; i += LANES)
+        sum = VECTOR(add_ps)(sum, VECTOR(loadu_ps)(a + i));
+    vector mean = VECTOR(set1_ps)(total(sum) / (float)n);
+    for (size_t i = 0; i < n; i += LANES) {
+        vector d = VECTOR(sub_ps)(VECTOR(loadu_ps)(a + i), mean);
+        square = VECTOR(fmadd_ps)(d, d, square);
     }
-    __m512 scale = _mm512_set1_ps(1.0f / sqrtf(_mm512_reduce_add_ps(square) / (float)n + 1e-5f));
-    for (size_t i = 0; i < n; i += 16) {
-        __m512 d = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(a + i), mean), scale);
-        _mm512_storeu_ps(out + i, _mm512_fmadd_ps(d, _mm512_loadu_ps(gamma + i), _mm512_loadu_ps(beta + i)));
+    vector scale = VECTOR(set1_ps)(1.0f / sqrtf(total(square) / (float)n + 1e-5f));
+    for (size_t i = 0; i < n; i += LANES) {
+        vector d = VECTOR(mul_ps)(VECTOR(sub_ps)(VECTOR(loadu_ps)(a + i), mean), scale);
+        VECTOR(storeu_ps)(out + i, VECTOR(fmadd_ps)(d, VECTOR(loadu_ps)(gamma + i), VECTOR(loadu_ps)(beta + i)));
     }
 }
 
 static void run_half_to_float(const work *w, size_t first, size_t last) {
-    for (size_t i = first; i + 16 <= last; i += 16) {
-        __m256i h = _mm256_loadu_si256((const __m256i *)((const uint16_t *)w->a + i));
-        _mm512_storeu_ps((float *)w->out + i, _mm512_cvtph_ps(h));
-    }
+    for (size_t i = first; i + LANES <= last; i += LANES)
+        VECTOR(storeu_ps)((float *)w->out + i, VECTOR(cvtph_ps)(load_halves((const uint16_t *)w->a + i)));
 }
 
 static void run_float_to_half(const work *w, size_t first, size_t last) {
-    for (size_t i = first; i + 16 <= last; i += 16) {
-        __m256i h = _mm512_cvtps_ph(_mm512_loadu_ps((const float *)w->a + i), 0);
-        _mm256_storeu_si256((__m256i *)((uint16_t *)w->out + i), h);
-    }
+    for (size_t i = first; i + LANES <= last; i += LANES)
+        store_halves((uint16_t *)w->out + i, VECTOR(cvtps_ph)(VECTOR(loadu_ps)((const float *)w->a + i), 0));
 }
 #else
 const char *peer_kind(void) { return "plain C"; }

@@ -1,4 +1,4 @@
-/* What the kernels are measured against: the same work in threaded C, AVX-512 where the processor has it. */
+/* What the kernels are measured against: the same work in threaded C, AVX-512 or AVX2 where the processor has it. */
 #ifndef BENCH_KERNELS_PEERS_H
 #define BENCH_KERNELS_PEERS_H
 
@@ -19,7 +19,7 @@ void peer_half_to_float(float *out, const uint16_t *a, size_t n, unsigned thread
 void peer_float_to_half(uint16_t *out, const float *a, size_t n, unsigned threads);
 /* One forked process per block, as the vendor's host debugging does; the memory must be shared. */
 void peer_add_forked(float *out, const float *a, const float *b, size_t n, unsigned blocks);
-/* "AVX-512" or "plain C" */
+/* "AVX-512", "AVX2" or "plain C" */
 const char *peer_kind(void);
 
 #ifdef __cplusplus
