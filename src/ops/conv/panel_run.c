@@ -7,6 +7,7 @@ enum {
     ROWS = 240,      /* of a piece: a multiple of all tiles; 256 channels of them take half of a second level cache */
     POINTERS = 8192, /* of a piece, about */
     COLUMNS_LEAST = 64,    /* of a piece that is one of several in a row */
+    COLUMNS_AT_ONCE = 256, /* whose sums stay in the second level cache between parts of k */
     PIECES_PER_THREAD = 4, /* so that threads end together */
 };
 
@@ -189,8 +190,13 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
         }
     }
     const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
-    const dp_rows_block b = block_of(j, &p, pointers, begin, 1, count);
-    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    dp_rows_block b = block_of(j, &p, pointers, begin, 1, count);
+    const size_t all = b.columns, first = b.first;
+    for (size_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
+        b.first = first + at;
+        b.columns = all - at < COLUMNS_AT_ONCE ? all - at : COLUMNS_AT_ONCE;
+        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    }
 }
 
 /* Copies line y of an image with its padding: what the windows of a line of the output read. */
