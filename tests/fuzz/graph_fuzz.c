@@ -25,6 +25,23 @@
 
 enum { ENDS = 32, RUN_BYTES = 1 << 16, FILE_BYTES = 1 << 18, OPEN_DIM = 3 };
 
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* What models ask for too much is refused: by the sanitizer's allocator as by the system's. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static unsigned long compiled, loaded, ran;
@@ -446,12 +463,8 @@ int main(int argc, char **argv) {
     double seconds = 0;
     int failed = 0, files = 0;
     const char *folder = NULL;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    setrlimit(RLIMIT_AS,
-              &(struct rlimit){memory_bytes, memory_bytes}); /* what models ask for too much is refused, not killed */
-#else
-    (void)memory_bytes;
-#endif
+    if (!SANITIZED)
+        setrlimit(RLIMIT_AS, &(struct rlimit){memory_bytes, memory_bytes});
     add_own();
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "-seconds=", 9) == 0)
