@@ -133,8 +133,10 @@ static dp_value *take_value(cursor *c) {
     if (place) {
         const dp_model_header *h = &c->file->header;
         size_t bytes = dp_value_bytes(value);
-        if (place - 1 > h->weights_bytes || bytes > h->weights_bytes - (place - 1) || (place - 1) % DP_MODEL_ALIGN)
+        if (place - 1 > h->weights_bytes || bytes > h->weights_bytes - (place - 1) || (place - 1) % DP_MODEL_ALIGN) {
             damaged(c, "a constant lies outside the weights");
+            return NULL;
+        }
         value->tensor.base = c->file->bytes + h->weights_offset + (place - 1);
         value->is_constant = true;
     }

@@ -23,7 +23,7 @@ static void *append(buffer *b, size_t size) {
         b->failed = true;
         return NULL;
     }
-    if (b->used + size > b->room) {
+    if (!b->bytes || b->used + size > b->room) {
         size_t room = 2 * (b->used + size) + 4096;
         char *more = dp_realloc(DP_MEM_GRAPH, b->bytes, room);
         if (!more) {

@@ -177,7 +177,8 @@ static dp_value *by_product(dp_lowering *l, operand *a, operand *b, const split 
 static dp_value *by_sum(dp_lowering *l, operand *a, operand *b, const split *s, const int64_t *size) {
     char labels[4 * DP_TENSOR_DIMS];
     int n = join(labels, s->batch, s->n_batch, s->rows, s->n_rows, s->columns, s->n_columns), outer = n;
-    n = join(labels, labels, n, s->inner, s->n_inner, NULL, 0);
+    memcpy(labels + n, s->inner, (size_t)s->n_inner);
+    n += s->n_inner;
     operand *both[] = {a, b};
     dp_value *x[2];
     if (n > DP_TENSOR_DIMS) {

@@ -52,7 +52,7 @@ static void apply_table(int id, float *x, size_t n, double first, double second,
     double params[4] = {first, second, third};
     for (size_t at = 0, some; at < n; at += some) {
         some = n - at < DP_TILE ? n - at : DP_TILE;
-        dp_elementwise_current()->run[id][DP_COMPUTE_F32](x + at, x + at, NULL, NULL, params, some);
+        dp_elementwise_current()->run[id][DP_COMPUTE_F32](x + at, x + at, x + at, x + at, params, some);
     }
 }
 
