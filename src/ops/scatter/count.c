@@ -156,14 +156,14 @@ static dp_status run_histc(dp_plan *plan) {
     double *sums = new_bins(s);
     if (!sums)
         return DP_ERR_OUT_OF_MEMORY;
-    double bins = (double)s->out.count;
+    double bins = (double)s->out.count, width = high / 2 - low / 2; /* halves: the whole may overflow */
     for (int64_t at = 0, n; at < s->self.count; at += n) {
         n = s->self.count - at < DP_TILE ? s->self.count - at : DP_TILE;
         read_tile(plan, s, at, (size_t)n, x);
         for (int64_t i = 0; i < n; i++) {
             if (!(x[i] >= low && x[i] <= high))
                 continue;
-            int64_t bin = (int64_t)((x[i] - low) / (high - low) * bins);
+            int64_t bin = width > 0 ? (int64_t)((x[i] / 2 - low / 2) / width * bins) : s->out.count / 2;
             sums[bin < s->out.count ? bin : s->out.count - 1] += 1;
         }
     }
