@@ -192,6 +192,95 @@ static void loops_run(void **state) {
     unload(l);
 }
 
+/* sums from the last column to the first; every partial sum is a column of y, the first round's last */
+static void scans_run(void **state) {
+    (void)state;
+    enum { ROWS = 3, COLUMNS = 5 };
+    static const int64_t open[] = {-1, -1};
+    float x[ROWS * COLUMNS], start[ROWS] = {100, 200, 300}, sum[ROWS];
+    maker *m = make_begin(17), *body = make_begin(17);
+    make_input(m, "s0", FLOAT, 1, any);
+    make_input(m, "x", FLOAT, 2, open);
+    make_node(m, "Scan", "s0 x", "s y");
+    make_integer(m, "num_scan_inputs", 1);
+    make_integers(m, "scan_input_axes", 1, (int64_t[]){-1});
+    make_integers(m, "scan_input_directions", 1, one);
+    make_integers(m, "scan_output_axes", 1, one);
+    make_integers(m, "scan_output_directions", 1, one);
+    make_input(body, "s_in", FLOAT, 1, any);
+    make_input(body, "column", FLOAT, 1, any);
+    make_node(body, "Add", "s_in column", "s_out");
+    make_node(body, "Neg", "s_out", "minus");
+    make_output(body, "s_out");
+    make_output_of(body, "minus", FLOAT, 1, any);
+    make_body(m, "body", body);
+    make_output(m, "s");
+    make_output(m, "y");
+    loaded l = load(m);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = (float)(i * i % 13);
+    int64_t dims[] = {ROWS, COLUMNS};
+    run_fine(l, (dp_tensor[]){vector(ROWS, start), tensor_of(DP_F32, 2, dims, x)});
+    assert_true(got[1].rank == 2 && got[1].dims[0] == ROWS && got[1].dims[1] == COLUMNS);
+    memcpy(sum, start, sizeof sum);
+    for (int c = COLUMNS - 1, round = 0; c >= 0; c--, round++) {
+        for (int r = 0; r < ROWS; r++) {
+            sum[r] += x[r * COLUMNS + c];
+            assert_true(floats(1)[r * COLUMNS + COLUMNS - 1 - round] == -sum[r]);
+        }
+    }
+    assert_memory_equal(floats(0), sum, sizeof sum);
+    dims[1] = 0; /* nothing to scan */
+    run_fine(l, (dp_tensor[]){vector(ROWS, start), tensor_of(DP_F32, 2, dims, x)});
+    assert_true(floats(0)[1] == 200 && got[1].dims[1] == 0);
+    unload(l);
+}
+
+/* for i < n: for j < i: s += k, unless s is above 10: then s *= 2; k and n come from outside of both loops */
+static void loops_nest(void **state) {
+    (void)state;
+    maker *m = make_begin(17), *outer = make_begin(17), *inner = make_begin(17), *big = make_begin(17), *small = make_begin(17);
+    make_input(m, "n", INT64, 0, none);
+    make_input(m, "k", FLOAT, 0, none);
+    make_input(m, "s0", FLOAT, 0, none);
+    make_node(m, "Loop", "n - s0", "s");
+    make_input(outer, "i", INT64, 0, none);
+    make_input(outer, "go", BOOL, 0, none);
+    make_input(outer, "a", FLOAT, 0, none);
+    make_node(outer, "Loop", "i - a", "b");
+    make_input(inner, "j", INT64, 0, none);
+    make_input(inner, "go2", BOOL, 0, none);
+    make_input(inner, "c", FLOAT, 0, none);
+    make_constant(inner, "ten", FLOAT, 0, none, &(float){10}, 4);
+    make_node(inner, "Greater", "c ten", "is_big");
+    make_node(inner, "If", "is_big", "d");
+    make_node(big, "Add", "c c", "twice");
+    make_output(big, "twice");
+    make_node(small, "Add", "c k", "more");
+    make_output(small, "more");
+    make_body(inner, "then_branch", big);
+    make_body(inner, "else_branch", small);
+    make_node(inner, "Identity", "go2", "go2_out");
+    make_output(inner, "go2_out");
+    make_output(inner, "d");
+    make_body(outer, "body", inner);
+    make_node(outer, "Identity", "go", "go_out");
+    make_output(outer, "go_out");
+    make_output(outer, "b");
+    make_body(m, "body", outer);
+    make_output(m, "s");
+    loaded l = load(m);
+    for (int64_t n = 0; n < 8; n++) {
+        float k = 3, s0 = 1, want = s0;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < i; j++)
+                want = want > 10 ? 2 * want : want + k;
+        run_fine(l, (dp_tensor[]){tensor_of(DP_I64, 0, none, &n), tensor_of(DP_F32, 0, none, &k), tensor_of(DP_F32, 0, none, &s0)});
+        assert_true(floats(0)[0] == want);
+    }
+    unload(l);
+}
+
 static void stages_are_bounded(void **state) {
     (void)state;
     loaded l = load(branches());
@@ -423,6 +512,7 @@ static void texts_of_shapes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_chosen),  cmocka_unit_test(loops_run),          cmocka_unit_test(stages_are_bounded),
+        cmocka_unit_test(scans_run),            cmocka_unit_test(loops_nest),
         cmocka_unit_test(long_chains),          cmocka_unit_test(wrong_values_say_why), cmocka_unit_test(exhausted_memory),
         cmocka_unit_test(files_keep_sources),   cmocka_unit_test(hostile_files),      cmocka_unit_test(texts_of_shapes),
     };
