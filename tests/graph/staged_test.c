@@ -71,6 +71,7 @@ static loaded load(maker *m) {
     return l;
 }
 static void unload(loaded l) {
+    drop_results();
     dp_staged_free(l.staged);
     dp_model_free(l.model);
 }
@@ -428,6 +429,7 @@ static void files_keep_sources(void **state) {
     float three[] = {1, 2, 3};
     run_fine(l, (dp_tensor[]){vector(3, three)});
     assert_true(floats(0)[2] == 6);
+    drop_results();
     dp_staged_free(l.staged);
     dp_model_file_close(file);
     dp_free(bytes);
