@@ -155,10 +155,14 @@ static int64_t count_of(const int64_t *size, const char *labels, int n) {
     return count;
 }
 
+/* Parts of no letters may be NULL. */
 static int join(char *to, const char *a, int n_a, const char *b, int n_b, const char *c, int n_c) {
-    memcpy(to, a, (size_t)n_a);
-    memcpy(to + n_a, b, (size_t)n_b);
-    memcpy(to + n_a + n_b, c, (size_t)n_c);
+    if (n_a)
+        memcpy(to, a, (size_t)n_a);
+    if (n_b)
+        memcpy(to + n_a, b, (size_t)n_b);
+    if (n_c)
+        memcpy(to + n_a + n_b, c, (size_t)n_c);
     return n_a + n_b + n_c;
 }
 
