@@ -21,7 +21,7 @@
 
 enum { PATH_BYTES = 4096, TEXT_BYTES = 512 };
 /* Least probabilities: of a face, of a text that is worth showing, that a line is upside down. */
-static const float faceLeast = 0.6f, readLeast = 0.5f, turnLeast = 0.9f;
+static const float faceLeast = 0.75f, readLeast = 0.5f, turnLeast = 0.9f;
 
 typedef struct Options {
     const char *models, *out, *json;
@@ -77,9 +77,10 @@ static void Unload(Detector *d) {
 /* One found thing for the file of results: corners and score; text or NULL. */
 static void Note(Detector *d, Photo *photo, const char *kind, const float *x, const float *y, float score,
                  const char *text) {
+    bool isFirst = photo->found++ == 0;
     if (!d->json)
         return;
-    fprintf(d->json, "%s\n    {\"kind\": \"%s\", \"score\": %.4f, \"corners\": [", photo->found++ ? "," : "", kind,
+    fprintf(d->json, "%s\n    {\"kind\": \"%s\", \"score\": %.4f, \"corners\": [", isFirst ? "" : ",", kind,
             (double)score);
     for (int i = 0; i < 4; i++)
         fprintf(d->json, "%s[%.2f, %.2f]", i ? ", " : "", (double)x[i], (double)y[i]);
@@ -241,6 +242,8 @@ static bool Look(Detector *d, const char *path, bool isFirst) {
         photo.drawing = DrawingOpen(&photo.picture);
         good =
             photo.drawing && (!d->options->faces || FindFaces(d, &photo)) && (!d->options->text || FindText(d, &photo));
+        if (good && !photo.found)
+            puts("  nothing");
         if (photo.drawing)
             DrawingClose(photo.drawing, &photo.picture);
         if (d->json)

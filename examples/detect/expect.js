@@ -66,7 +66,7 @@ function crc32(bytes) {
   const found = JSON.parse(fs.readFileSync(json, 'utf8'));
   found.forEach((entry, i) => { entry.crc32 = crc32(fs.readFileSync(photos[i])); });
   const lines = found.map(({ photo, crc32: crc, found: things }) =>
-    `  {"photo": "${photo}", "crc32": "${crc}", "found": [\n${things.map((t) => '    ' + JSON.stringify(t)).join(',\n')}\n  ]}`);
+    `  {"photo": "${photo}", "crc32": "${crc}", "found": [${things.map((t) => '\n    ' + JSON.stringify(t)).join(',')}]}`);
   process.stdout.write(`[\n${lines.join(',\n')}\n]\n`);
   fs.rmSync(scratch, { recursive: true });
 })();

@@ -93,7 +93,7 @@ static int same_thing(const cJSON *a, const cJSON *b) {
 static int same_photo(const cJSON *expected, const cJSON *found) {
     const cJSON *a = cJSON_GetObjectItemCaseSensitive(expected, "found"),
                 *b = cJSON_GetObjectItemCaseSensitive(found, "found");
-    int n = cJSON_GetArraySize(a), good = n > 0 && n == cJSON_GetArraySize(b);
+    int n = cJSON_GetArraySize(a), good = b && n == cJSON_GetArraySize(b);
     for (int i = 0; i < n && good; i++)
         good = same_thing(cJSON_GetArrayItem(a, i), cJSON_GetArrayItem(b, i));
     if (!good) {
