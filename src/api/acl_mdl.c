@@ -7,27 +7,29 @@
 
 /* Loading. */
 
-/* Everything a load may be given; work NULL: the model takes its own memory. Takes the file over. */
-static dp_status load(dp_model_file *file, void *work, size_t work_bytes, void *weights, size_t weights_bytes,
-                      bool with_memory, uint32_t *out_id) {
+/* Work memory NULL: the model takes its own. Takes the file over. */
+static dp_status load(dp_model_file *file, const dp_mdl_memory *m, uint32_t *out_id) {
     dp_status status = DP_OK;
-    if (with_memory && work)
-        status = dp_device_memory_check("workPtr", work, work_bytes);
+    void *work = m->is_given ? m->work : NULL;
+    if (work)
+        status = dp_device_memory_check("workPtr", work, m->work_bytes);
     /* Weights stay in the mapped file; what the caller brings for them is looked at and left alone. */
-    if (status == DP_OK && with_memory && weights) {
+    if (status == DP_OK && m->is_given && m->weights) {
         size_t needed = dp_model_file_weights_bytes(file);
-        if (weights_bytes < needed)
+        if (m->weights_bytes < needed)
             status = dp_fail(DP_ERR_ARGUMENT, "weightSize is %zu, but the model needs %zu bytes: see aclmdlQuerySize",
-                             weights_bytes, needed);
-        else if (weights_bytes)
-            status = dp_device_memory_check("weightPtr", weights, weights_bytes);
+                             m->weights_bytes, needed);
+        else if (m->weights_bytes)
+            status = dp_device_memory_check("weightPtr", m->weights, m->weights_bytes);
     }
     if (status == DP_OK)
-        status = dp_loaded_add(file, work, work_bytes, out_id);
+        status = dp_loaded_add(file, work, m->work_bytes, out_id);
     if (status != DP_OK)
         dp_model_file_close(file);
     return status;
 }
+
+static const dp_mdl_memory none = {.is_given = false};
 
 /* The code of a load that failed: files have codes of their own. */
 static aclError end_load(dp_api_call *call, dp_status status) {
@@ -36,41 +38,41 @@ static aclError end_load(dp_api_call *call, dp_status status) {
     return dp_api_end(call, status);
 }
 
-static aclError load_file(dp_api_call call, const char *path, void *work, size_t work_bytes, void *weights,
-                          size_t weights_bytes, bool with_memory, uint32_t *modelId) {
+aclError dp_mdl_load_file(dp_api_call call, const char *path, const dp_mdl_memory *memory, uint32_t *modelId) {
     dp_model_file *file;
     if (!path || !modelId)
         return dp_api_null(&call, path ? "modelId" : "modelPath", path ? "the address of a number" : "a file's name");
     dp_status status = dp_model_file_open(path, &file);
     if (status == DP_OK)
-        status = load(file, work, work_bytes, weights, weights_bytes, with_memory, modelId);
+        status = load(file, memory, modelId);
     return end_load(&call, status);
 }
 aclError aclmdlLoadFromFile(const char *modelPath, uint32_t *modelId) {
-    return load_file(DP_API_CALL(), modelPath, NULL, 0, NULL, 0, false, modelId);
+    return dp_mdl_load_file(DP_API_CALL(), modelPath, &none, modelId);
 }
 aclError aclmdlLoadFromFileWithMem(const char *modelPath, uint32_t *modelId, void *workPtr, size_t workSize,
                                    void *weightPtr, size_t weightSize) {
-    return load_file(DP_API_CALL(), modelPath, workPtr, workSize, weightPtr, weightSize, true, modelId);
+    dp_mdl_memory memory = {workPtr, weightPtr, workSize, weightSize, true};
+    return dp_mdl_load_file(DP_API_CALL(), modelPath, &memory, modelId);
 }
 
-static aclError load_memory(dp_api_call call, const void *model, size_t size, void *work, size_t work_bytes,
-                            void *weights, size_t weights_bytes, bool with_memory, uint32_t *modelId) {
+aclError dp_mdl_load_memory(dp_api_call call, const void *model, size_t size, const dp_mdl_memory *memory, uint32_t *modelId) {
     dp_model_file *file;
     if (!model || !modelId)
         return dp_api_null(&call, model ? "modelId" : "model",
                            model ? "the address of a number" : "the bytes of a compiled model");
     dp_status status = dp_model_file_read(model, size, &file);
     if (status == DP_OK)
-        status = load(file, work, work_bytes, weights, weights_bytes, with_memory, modelId);
+        status = load(file, memory, modelId);
     return end_load(&call, status);
 }
 aclError aclmdlLoadFromMem(const void *model, size_t modelSize, uint32_t *modelId) {
-    return load_memory(DP_API_CALL(), model, modelSize, NULL, 0, NULL, 0, false, modelId);
+    return dp_mdl_load_memory(DP_API_CALL(), model, modelSize, &none, modelId);
 }
 aclError aclmdlLoadFromMemWithMem(const void *model, size_t modelSize, uint32_t *modelId, void *workPtr,
                                   size_t workSize, void *weightPtr, size_t weightSize) {
-    return load_memory(DP_API_CALL(), model, modelSize, workPtr, workSize, weightPtr, weightSize, true, modelId);
+    dp_mdl_memory memory = {workPtr, weightPtr, workSize, weightSize, true};
+    return dp_mdl_load_memory(DP_API_CALL(), model, modelSize, &memory, modelId);
 }
 
 aclError aclmdlUnload(uint32_t modelId) {

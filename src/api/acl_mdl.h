@@ -43,6 +43,17 @@ static inline bool dp_mdl_has_gears(const dp_shapes *shapes) {
     return shapes->n_gears > 0;
 }
 
+/* Memory that a caller brings for a load; all NULL or 0: none. */
+typedef struct dp_mdl_memory {
+    void *work, *weights;
+    size_t work_bytes, weights_bytes;
+    bool is_given;
+} dp_mdl_memory;
+
+/* The loads, as calls of the API; they end `call`. */
+aclError dp_mdl_load_file(dp_api_call call, const char *path, const dp_mdl_memory *memory, uint32_t *modelId);
+aclError dp_mdl_load_memory(dp_api_call call, const void *model, size_t size, const dp_mdl_memory *memory, uint32_t *modelId);
+
 /* Element type of an operator's tensors as the vendor counts them. */
 aclDataType dp_mdl_type(int element);
 

@@ -221,3 +221,20 @@ static aclError execute_async(dp_api_call call, uint32_t modelId, const aclmdlDa
 aclError aclmdlExecuteAsync(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream) {
     return execute_async(DP_API_CALL(), modelId, input, output, stream);
 }
+
+/* With options of aclmdlCreateExecConfigHandle, which must be there. */
+aclError aclmdlExecuteV2(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
+                         const aclmdlExecConfigHandle *handle) {
+    dp_api_call call = DP_API_CALL();
+    if (!dp_object_get(DP_OBJECT_EXEC_CONFIG, handle, "handle"))
+        return dp_api_end(&call, DP_ERR_ARGUMENT);
+    aclError code = aclrtSynchronizeStream(stream); /* what is queued there comes first */
+    return code == ACL_SUCCESS ? execute(call, modelId, input, output) : dp_api_end_code(&call, code);
+}
+aclError aclmdlExecuteAsyncV2(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
+                              const aclmdlExecConfigHandle *handle) {
+    dp_api_call call = DP_API_CALL();
+    if (!dp_object_get(DP_OBJECT_EXEC_CONFIG, handle, "handle"))
+        return dp_api_end(&call, DP_ERR_ARGUMENT);
+    return execute_async(call, modelId, input, output, stream);
+}

@@ -77,6 +77,10 @@ static const char *kind_name(dp_object_kind kind) {
         return "table of acldvppCreateLutMap";
     case DP_OBJECT_AIPP:
         return "settings of aclmdlCreateAIPP";
+    case DP_OBJECT_MODEL_CONFIG:
+        return "options of a load (aclmdlCreateConfigHandle)";
+    case DP_OBJECT_EXEC_CONFIG:
+        return "options of a run (aclmdlCreateExecConfigHandle)";
     }
     return "object";
 }

@@ -33,7 +33,9 @@ typedef enum dp_object_kind {
     DP_OBJECT_DVPP_BORDER,
     DP_OBJECT_DVPP_HIST,
     DP_OBJECT_DVPP_LUT,
-    DP_OBJECT_AIPP
+    DP_OBJECT_AIPP,
+    DP_OBJECT_MODEL_CONFIG,
+    DP_OBJECT_EXEC_CONFIG
 } dp_object_kind;
 
 /* Zeroed memory that is known as an object of this kind; NULL with a sentence when memory is exhausted. */

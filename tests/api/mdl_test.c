@@ -229,6 +229,51 @@ TEST(compiling_says_what_is_wrong) {
     clean_up();
 }
 
+TEST(options_one_by_one) {
+    uint32_t id = 0;
+    size_t type = ACL_MDL_LOAD_FROM_FILE, many = 9;
+    const char *path = om;
+    int32_t limit = 1000;
+    float x[ELEMENTS];
+    write_compiled();
+    CHECK_OK(aclrtSetDevice(0));
+    aclmdlConfigHandle *config = aclmdlCreateConfigHandle();
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlLoadWithConfig(config, &id), "LOAD_TYPE");
+    CHECK_OK(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, &type, sizeof type));
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlLoadWithConfig(config, &id), "modelPath");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetConfigOpt(config, ACL_MDL_PATH_PTR, &path, 3), "valueSize");
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetConfigOpt(config, ACL_MDL_PATH_PTR, NULL, 8), "attrValue");
+    CHECK_FAILS(ACL_ERROR_API_NOT_SUPPORT, aclmdlSetConfigOpt(config, ACL_MDL_INPUTQ_NUM_SIZET, &many, sizeof many), "queues");
+    CHECK_OK(aclmdlSetConfigOpt(config, ACL_MDL_PATH_PTR, &path, sizeof path));
+    CHECK_OK(aclmdlLoadWithConfig(config, &id));
+    run_once(id, 1, NULL);
+    CHECK_OK(aclmdlDestroyConfigHandle(config));
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlLoadWithConfig(config, &id), "handle");
+    aclmdlExecConfigHandle *exec = aclmdlCreateExecConfigHandle();
+    CHECK_OK(aclmdlSetExecConfigOpt(exec, ACL_MDL_STREAM_SYNC_TIMEOUT, &limit, sizeof limit));
+    CHECK_FAILS(ACL_ERROR_API_NOT_SUPPORT, aclmdlSetExecConfigOpt(exec, ACL_MDL_WORK_SIZET, &many, sizeof many), "limits of time");
+    void *in, *out[2];
+    CHECK_OK(aclrtMalloc(&in, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMalloc(&out[0], BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_OK(aclrtMalloc(&out[1], ELEMENTS, ACL_MEM_MALLOC_HUGE_FIRST));
+    fill(x, 5);
+    memcpy(in, x, BYTES);
+    aclmdlDataset *input = set_of(&in, (size_t[]){BYTES}, 1), *output = set_of(out, (size_t[]){BYTES, ELEMENTS}, 2);
+    for (int i = 0; i < 2; i++) {
+        memset(out[0], 0, BYTES);
+        CHECK_OK(i ? aclmdlExecuteAsyncV2(id, input, output, NULL, exec) : aclmdlExecuteV2(id, input, output, NULL, exec));
+        CHECK_OK(aclrtSynchronizeStream(NULL));
+        check_results(x, out[0], out[1]);
+    }
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlExecuteV2(id, input, output, NULL, NULL), "handle");
+    CHECK_OK(aclmdlDestroyExecConfigHandle(exec));
+    CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlExecuteAsyncV2(id, input, output, NULL, exec), "handle");
+    destroy_set(input);
+    destroy_set(output);
+    CHECK_OK(aclmdlUnload(id));
+    clean_up();
+}
+
 static void write_settings(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
@@ -318,6 +363,7 @@ int main(void) {
         cmocka_unit_test(a_model_from_file_to_result), cmocka_unit_test(memory_of_the_caller_and_models_in_memory),
         cmocka_unit_test(wrong_calls_say_why),         cmocka_unit_test(compiling_says_what_is_wrong),
         cmocka_unit_test(threads_share_models),        cmocka_unit_test(values_are_dumped),
+        cmocka_unit_test(options_one_by_one),
     };
     return cmocka_run_group_tests_name("api_mdl", tests, NULL, NULL);
 }
