@@ -286,7 +286,8 @@ int64_t dp_arg_integer(const dp_arg *arg, int64_t otherwise) {
     case DP_ARG_INTEGER:
         return arg->as.integer;
     case DP_ARG_REAL:
-        return (int64_t)arg->as.real;
+        /* what no integer is near counts as 0 */
+        return arg->as.real >= -0x1p63 && arg->as.real < 0x1p63 ? (int64_t)arg->as.real : 0;
     default:
         return otherwise;
     }

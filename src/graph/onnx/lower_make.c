@@ -59,7 +59,7 @@ dp_status dp_low_trilu(dp_lowering *l) {
     if (dp_low_need(l, 1) != DP_OK || (dp_low_in(l, 1) && !dp_low_number(l, 1, &k)))
         return l->status;
     dp_node *node = dp_low_begin(l, dp_node_integer(l->node, "upper", 1) ? "Triu" : "Tril", 1, 1, dp_low_in(l, 0));
-    dp_low_integer(l, node, "diagonal", (int64_t)k);
+    dp_low_integer(l, node, "diagonal", k > -0x1p62 && k < 0x1p62 ? (int64_t)k : 0);
     return dp_low_last(l, node, DP_EL_NONE);
 }
 

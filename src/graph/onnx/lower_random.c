@@ -8,8 +8,9 @@
 #include "graph/onnx/lower.h"
 
 static int64_t seed_of(const dp_lowering *l) {
-    if (dp_node_attribute(l->node, "seed"))
-        return (int64_t)dp_node_real(l->node, "seed", 0);
+    const dp_arg *seed = dp_node_attribute(l->node, "seed");
+    if (seed)
+        return dp_arg_integer(seed, 0);
     uint64_t hash = 1469598103934665603u;
     for (const char *c = l->node->name; c && *c; c++)
         hash = (hash ^ (uint8_t)*c) * 1099511628211u;
