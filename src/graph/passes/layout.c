@@ -351,6 +351,18 @@ static bool has_bodies(const dp_graph *graph) {
     return false;
 }
 
+/* Quantised pictures have channels last anyway: floats that come out of them have, too, and those that are there go in as they are. */
+static dp_status pictures(layout *l, dp_node *node, bool *out_done) {
+    dp_value *image = dp_node_is(node, "QuantizePicture") ? twin_of(l, node->inputs[0]) : NULL;
+    if (image)
+        node->inputs[0] = image;
+    *out_done = image || (dp_node_is(node, "DequantizePicture") && !dp_graph_gives(l->graph, node->outputs[0]));
+    if (!*out_done)
+        return DP_OK;
+    dp_status status = image ? DP_OK : give_last(l, node);
+    return status == DP_OK ? dp_node_set_integer(node, "last", 1) : status;
+}
+
 static dp_status visit(layout *l, dp_node *node, int *changes) {
     bool done = false;
     dp_status status = DP_OK;
@@ -359,6 +371,8 @@ static dp_status visit(layout *l, dp_node *node, int *changes) {
         status = convolution(l, node, changes);
         done = *changes > before;
     }
+    if (status == DP_OK && !done)
+        status = pictures(l, node, &done);
     if (status == DP_OK && !done)
         status = own_transpose(l, node, &done);
     if (status == DP_OK && !done)

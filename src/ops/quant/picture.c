@@ -1,7 +1,7 @@
 /*
  * picture.c - pictures of small integers: from floats and back, and the greatest of a window.
- *   picture_quantise(x, scale, zero) -> y      x [N, C, H, W] of floats, y [N, H, W, C]
- *   picture_dequantise(x, scale, zero) -> y    the other way
+ *   picture_quantise(x, scale, zero, last) -> y      x [N, C, H, W] of floats, or with last [N, H, W, C]; y [N, H, W, C]
+ *   picture_dequantise(x, scale, zero, last) -> y    the other way
  *   picture_max_pool(x, ksize, strides, pads) -> y    pads: top, bottom, left, right; outside is less than everything
  */
 #include "ops/quant/picture.h"
@@ -64,7 +64,7 @@ typedef struct state {
     int float_slot;
     float scale, zero;
     dp_plan *plan; /* of a run */
-    bool forth;
+    bool forth, last;
 } state;
 
 /* Row (n, y): all its channels. */
@@ -77,7 +77,13 @@ static void convert_row(void *context, size_t tile, void *scratch) {
     uint8_t *row = (uint8_t *)dp_plan_data(s->plan, p->slot) + tile * width * channels, *planes = scratch;
     float *floats = (float *)dp_plan_data(s->plan, s->float_slot) + (n * p->channels * p->height + y) * p->width;
     const size_t plane = (size_t)(p->height * p->width);
-    if (s->forth) {
+    if (s->last) { /* nothing moves */
+        floats = (float *)dp_plan_data(s->plan, s->float_slot) + tile * width * channels;
+        if (s->forth)
+            t->quantise(row, floats, width * channels, 1 / s->scale, s->zero);
+        else
+            t->dequantise(floats, row, width * channels, s->scale, s->zero);
+    } else if (s->forth) {
         for (size_t c = 0; c < channels; c++)
             t->quantise(planes + c * width, floats + c * plane, width, 1 / s->scale, s->zero);
         t->transpose(row, planes, channels, width);
@@ -103,7 +109,10 @@ static dp_status prepare_conversion(const dp_operator_call *call, bool forth, dp
     dp_status status = dp_element_expect(wide, DP_EL_BIT(DP_F32));
     if (status == DP_OK && t->rank != 4)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %d dimensions, but must have 4", (forth ? wide : small)->name, t->rank);
+    s.last = dp_arg_integer(&call->in[3], 0) != 0;
     int64_t dims[4] = {t->dims[0], t->dims[forth ? 2 : 3], t->dims[forth ? 3 : 1], t->dims[forth ? 1 : 2]};
+    if (s.last)
+        memcpy(dims, t->dims, sizeof dims);
     if (status == DP_OK)
         status =
             dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 4, "those of x with the channels moved");

@@ -292,11 +292,23 @@ static dp_status take_rest(const dp_operator_call *call, state *s, const int64_t
     return status;
 }
 
+/* As many as fill whole vectors of bytes, where few do. */
+static int64_t positions_together(const state *s) {
+    enum { VECTOR = 32 };
+    const int64_t channels = s->x.channels;
+    if (s->step_x != 1 || channels >= 4 * TOGETHER_CHANNELS)
+        return 1;
+    for (int64_t n = 1; n <= 8; n++)
+        if (n * channels >= TOGETHER_CHANNELS && n * channels % VECTOR == 0)
+            return n;
+    return channels < TOGETHER_CHANNELS ? TOGETHER_CHANNELS / channels : 1;
+}
+
 /* Room in the state for the filter as the product wants it. */
 static dp_status plan_filter(state *s, const dp_tensor *w, size_t *out_bytes) {
     s->threads = (unsigned)dp_pool_width();
     if (s->depthwise) {
-        s->together = s->step_x == 1 && s->x.channels < TOGETHER_CHANNELS ? TOGETHER_CHANNELS / s->x.channels : 1;
+        s->together = positions_together(s);
         s->filter_bytes = (size_t)(dp_tensor_count(w) * s->together);
     } else {
         dp_gemm_problem p = problem_of(s, w->base);
