@@ -2,7 +2,11 @@
 #include "math/rows/finish.h"
 #include "math/rows/rung.h"
 
-enum { CHUNK = 256 /* k of a panel that stays in the first level cache while rows pass: 16 KB */ };
+enum {
+    CHUNK = 256,           /* k of a panel that stays in the first level cache while rows pass: 16 KB */
+    NEAR_FLOATS = 1 << 14, /* of weights that all rows pass by: 64 KB, in the second level cache at least */
+    PIECES_MOST = 64       /* of columns, then */
+};
 
 /* What one kernel works on: some rows, some vectors of columns, a part of k. */
 typedef struct tile {
@@ -98,37 +102,85 @@ static size_t choose_width(size_t rows, size_t columns) {
     return log;
 }
 
-/* All rows of the block with one piece of columns, from column `at` of the block on. Returns how many columns. */
-static size_t run_piece(const dp_rows_weights *w, const dp_rows_block *b, tile part, size_t at, float *sums) {
-    const size_t left = b->columns - at, column = b->first + at;
-    const size_t log = choose_width(b->count < RV_TILE ? b->count : RV_TILE, left), width = (size_t)RV_LANES << log;
+/* One piece of columns, from column `at` of the block on: `part` as its tiles begin. Returns how many columns. */
+static size_t begin_piece(const dp_rows_weights *w, const dp_rows_block *b, size_t log, size_t at, float *bias,
+                          tile *part) {
+    static const float zeros[RV_WIDE * RV_LANES] __attribute__((aligned(64)));
+    const size_t column = b->first + at, width = (size_t)RV_LANES << log, left = b->columns - at;
     const size_t columns = left < width ? left : width;
-    float bias[RV_WIDE * RV_LANES] __attribute__((aligned(64)));
-    for (size_t c = 0; c < width && part.starts; c++)
-        bias[c] = w->bias && c < columns ? w->bias[column + c] : 0;
-    part.bias = bias;
-    part.weights += column / DP_ROWS_PANEL * w->panel_stride + column % DP_ROWS_PANEL;
-    part.sums = sums + at;
-    part.end.columns = columns;
-    part.end.y = b->y + column;
-    part.end.residual = b->residual ? b->residual + column : NULL;
-    for (size_t r = 0; r < b->count; r += RV_TILE) {
-        tiles[(b->count - r < RV_TILE ? b->count - r : RV_TILE) - 1][log](&part);
-        part.rows += RV_TILE * w->taps;
-        part.sums += RV_TILE * part.sums_stride;
-        part.end.y += RV_TILE * b->y_stride;
-        if (part.end.residual)
-            part.end.residual += RV_TILE * b->residual_stride;
-    }
+    part->bias = !w->bias ? zeros : columns == width ? w->bias + column : bias;
+    for (size_t c = 0; part->bias == bias && c < width; c++)
+        bias[c] = c < columns ? w->bias[column + c] : 0;
+    part->weights += column / DP_ROWS_PANEL * w->panel_stride + column % DP_ROWS_PANEL;
+    part->sums += at;
+    part->end.columns = columns;
+    part->end.y = b->y + column;
+    part->end.residual = b->residual ? b->residual + column : NULL;
     return columns;
+}
+
+static void next_rows(const dp_rows_weights *w, const dp_rows_block *b, tile *part) {
+    part->rows += RV_TILE * w->taps;
+    part->sums += RV_TILE * part->sums_stride;
+    part->end.y += RV_TILE * b->y_stride;
+    if (part->end.residual)
+        part->end.residual += RV_TILE * b->residual_stride;
+}
+
+/* Piece of columns by piece, all rows with each: its weights stay in the first cache. */
+static void run_columns(const dp_rows_weights *w, const dp_rows_block *b, const tile *all) {
+    const size_t most = b->count < RV_TILE ? b->count : RV_TILE;
+    float bias[RV_WIDE * RV_LANES] __attribute__((aligned(64)));
+    for (size_t at = 0; at < b->columns;) {
+        tile part = *all;
+        const size_t log = choose_width(most, b->columns - at);
+        at += begin_piece(w, b, log, at, bias, &part);
+        for (size_t r = 0; r < b->count; r += RV_TILE, next_rows(w, b, &part))
+            tiles[(b->count - r < RV_TILE ? b->count - r : RV_TILE) - 1][log](&part);
+    }
+}
+
+/* Asks for the output of the tile below, which is next when all columns of this one are done. */
+static void fetch_output(const tile *part, size_t log) {
+    const uintptr_t step = (uintptr_t)part->end.y_stride * sizeof(float), line = DP_ROWS_PANEL * sizeof(float);
+    uintptr_t y = (uintptr_t)part->end.y + RV_TILE * step;
+    for (size_t r = 0; r < RV_TILE; r++, y += step)
+        for (uintptr_t c = 0; c < (RV_LANES * sizeof(float)) << log; c += line)
+            __builtin_prefetch((const void *)(y + c), 1);
+}
+
+/* Rows by rows, all columns with each: what is read and written lies in the order of memory. For weights that stay in a
+ * cache. */
+static void run_rows(const dp_rows_weights *w, const dp_rows_block *b, const tile *all) {
+    tile parts[PIECES_MOST];
+    size_t logs[PIECES_MOST], n = 0, at = 0;
+    float bias[RV_WIDE * RV_LANES] __attribute__((aligned(64))); /* only the last piece may need it */
+    for (; at < b->columns && n < PIECES_MOST; n++) {
+        parts[n] = *all;
+        logs[n] = choose_width(b->count < RV_TILE ? b->count : RV_TILE, b->columns - at);
+        at += begin_piece(w, b, logs[n], at, bias, &parts[n]);
+    }
+    for (size_t r = 0; r < b->count; r += RV_TILE) {
+        const tile_fn *fns = tiles[(b->count - r < RV_TILE ? b->count - r : RV_TILE) - 1];
+        const bool more = r + RV_TILE < b->count;
+        for (size_t i = 0; i < n; i++) {
+            if (more)
+                fetch_output(&parts[i], logs[i]);
+            fns[logs[i]](&parts[i]);
+            next_rows(w, b, &parts[i]);
+        }
+    }
 }
 
 static void run(const dp_rows_weights *w, const dp_rows_block *b, const dp_rows_finish *finish, float *sums) {
     /* parts of k: all, some whole taps, or some channels of one tap */
-    const bool once = w->channels * w->taps <= CHUNK * 3 / 2 || b->count <= RV_TILE;
+    const size_t k = w->channels * w->taps;
+    const bool once = k <= CHUNK * 3 / 2 || b->count <= RV_TILE;
     const bool split = !once && w->channels > CHUNK * 3 / 2;
     const size_t taps = once ? w->taps : w->channels >= CHUNK ? 1 : CHUNK / w->channels;
     const size_t channels = split ? CHUNK : w->channels;
+    const bool by_rows =
+        once && b->count > RV_TILE && k * b->columns <= NEAR_FLOATS && b->columns <= PIECES_MOST * RV_LANES;
     size_t tap = 0, skip;
     do { /* at least once: sums of nothing are the bias */
         skip = 0;
@@ -139,14 +191,17 @@ static void run(const dp_rows_weights *w, const dp_rows_block *b, const dp_rows_
                          .channels = w->channels - skip < channels ? w->channels - skip : channels,
                          .weights = w->panels + (tap * w->channels + skip) * DP_ROWS_PANEL,
                          .panel_stride = w->panel_stride,
+                         .sums = sums,
                          .sums_stride = dp_rows_room(1, b->columns),
                          .starts = tap == 0 && skip == 0,
                          .ends = tap + taps >= w->taps && skip + channels >= w->channels,
                          .end = rv_end_of(finish)};
             part.end.y_stride = b->y_stride;
             part.end.residual_stride = b->residual_stride;
-            for (size_t at = 0; at < b->columns;)
-                at += run_piece(w, b, part, at, sums);
+            if (by_rows)
+                run_rows(w, b, &part);
+            else
+                run_columns(w, b, &part);
             skip += channels;
         } while (skip < w->channels);
         tap += taps;

@@ -155,17 +155,45 @@ static dp_rows_block block_of(const dp_panel_job *j, const piece *p, const float
                            .residual_stride = step * c->residual_pixel};
 }
 
+/* Where the addresses of row after row go: tile by tile, in a tile tap by tap (dp_rows_block). */
+typedef struct slot {
+    const float **at;
+    int64_t row, size, taps;
+} slot;
+static slot first_slot(const dp_panel_job *j, const float **pointers, int64_t taps) {
+    return (slot){pointers, 0, (int64_t)j->table->tile, taps};
+}
+static void next_slot(slot *s) {
+    s->at++;
+    if (++s->row == s->size) {
+        s->row = 0;
+        s->at += (s->taps - 1) * s->size;
+    }
+}
+
 /* Addresses of the taps of one output pixel; those outside the image are zeros'. */
 static void point_window(const dp_panel_conv *c, const float *image, const float *zeros, int64_t oy, int64_t ox,
-                         const float **to, size_t step) {
+                         const slot *s) {
     const dp_conv_filter *f = &c->filter;
+    const float **to = s->at;
     for (int64_t ky = 0; ky < f->kernel[0]; ky++) {
         const int64_t y = oy * f->stride[0] - c->pad[0] + ky * f->dilation[0];
         const bool inside = y >= 0 && y < c->in[0];
         const float *line = image + (inside ? y : 0) * c->x_stride[1];
         int64_t x = ox * f->stride[1] - c->pad[1];
-        for (int64_t kx = 0; kx < f->kernel[1]; kx++, x += f->dilation[1], to += step)
+        for (int64_t kx = 0; kx < f->kernel[1]; kx++, x += f->dilation[1], to += s->size)
             *to = inside && x >= 0 && x < c->in[1] ? line + x * c->x_stride[2] : zeros;
+    }
+}
+
+/* The same for a run of pixels of one line, of one tap without padding. */
+static void point_pixels(const dp_panel_conv *c, const float *image, int64_t oy, int64_t ox, int64_t count, slot *s) {
+    const dp_conv_filter *f = &c->filter;
+    const int64_t step = f->stride[1] * c->x_stride[2];
+    const float *at = image + oy * f->stride[0] * c->x_stride[1] + ox * step;
+    for (int64_t i = 0; i < count; i++, at += step) {
+        *s->at = at;
+        next_slot(s);
     }
 }
 
@@ -175,22 +203,26 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
     const piece p = piece_of(c, tile);
     const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], area = c->out[0] * c->out[1];
     const int64_t begin = p.unit * c->unit, count = dp_panel_at_most(c->unit, c->batch * area - begin);
-    const float **pointers = scratch;
+    const bool simple = taps == 1 && !(c->pad[0] | c->pad[1] | c->pad_end[0] | c->pad_end[1]);
     float *zeros = (float *)((char *)scratch + c->zeros_at);
-    memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
-    const int64_t size = (int64_t)j->table->tile;
+    if (!simple)
+        memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
     int64_t n = begin / area, oy = begin % area / c->out[1], ox = begin % c->out[1];
-    for (int64_t r = 0; r < count; r++) {
+    slot s = first_slot(j, scratch, taps);
+    for (int64_t left = count; left > 0;) {
         const float *image = j->x + n * c->x_stride[0] + p.group * c->channels;
-        point_window(c, image, zeros, oy, ox, pointers + r / size * taps * size + r % size, (size_t)size);
-        if (++ox == c->out[1]) {
-            ox = 0;
-            if (++oy == c->out[0])
-                oy = 0, n++;
-        }
+        const int64_t run = dp_panel_at_most(left, c->out[1] - ox);
+        if (simple)
+            point_pixels(c, image, oy, ox, run, &s);
+        for (int64_t i = 0; i < run && !simple; i++, next_slot(&s))
+            point_window(c, image, zeros, oy, ox + i, &s);
+        left -= run;
+        ox = 0;
+        if (++oy == c->out[0])
+            oy = 0, n++;
     }
     const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
-    dp_rows_block b = block_of(j, &p, pointers, begin, 1, count);
+    dp_rows_block b = block_of(j, &p, scratch, begin, 1, count);
     const size_t all = b.columns, first = b.first;
     for (size_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
         b.first = first + at;
@@ -226,18 +258,19 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
                   first = p.unit % per_image * c->unit;
     const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
-    const int64_t taps = f->kernel[0], size = (int64_t)j->table->tile;
+    const int64_t taps = f->kernel[0];
     const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
     const float **pointers = scratch;
     float *band = (float *)((char *)scratch + c->band_at);
     for (int64_t i = 0; i < band_lines; i++)
         copy_line(c, j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i, band + i * c->band_pitch);
-    int64_t r = 0;
-    for (int64_t oy = 0; oy < lines; oy++)
-        for (int64_t ox = 0; ox < c->out[1]; ox++, r++)
+    slot s = first_slot(j, pointers, taps);
+    for (int64_t oy = 0; oy < lines; oy++) {
+        const float *at = band + oy * f->stride[0] * c->band_pitch;
+        for (int64_t ox = 0; ox < c->out[1]; ox++, at += f->stride[1] * c->channels, next_slot(&s))
             for (int64_t t = 0; t < taps; t++)
-                pointers[(r / size * taps + t) * size + r % size] =
-                    band + (oy * f->stride[0] + t * f->dilation[0]) * c->band_pitch + ox * f->stride[1] * c->channels;
+                s.at[t * s.size] = at + t * f->dilation[0] * c->band_pitch;
+    }
     const dp_rows_weights w = weights_of(j, &p, taps, f->kernel[1] * c->channels);
     const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + first) * c->out[1], 1, rows);
     j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
