@@ -58,11 +58,13 @@ static dp_status set_option(aclmdlConfigHandle *c, aclmdlConfigAttr attr, const 
     case ACL_MDL_WORKSPACE_MEM_OPTIMIZE:
         return take(&optimize, sizeof optimize, value, bytes, "ACL_MDL_WORKSPACE_MEM_OPTIMIZE");
     default:
-        return dp_fail(DP_ERR_UNSUPPORTED, "attr is %d: models have no queues, and no parts beside weights and work memory", attr);
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "attr is %d: models have no queues, and no parts beside weights and work memory", attr);
     }
 }
 
-aclError aclmdlSetConfigOpt(aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue, size_t valueSize) {
+aclError aclmdlSetConfigOpt(aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue,
+                            size_t valueSize) {
     dp_api_call call = DP_API_CALL();
     aclmdlConfigHandle *config = dp_object_get(DP_OBJECT_MODEL_CONFIG, handle, "handle");
     if (!config)
@@ -87,8 +89,9 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelI
     case ACL_MDL_LOAD_FROM_MEM_WITH_MEM:
         return dp_mdl_load_memory(call, c->memory, c->memory_bytes, &memory, modelId);
     default:
-        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "ACL_MDL_LOAD_TYPE_SIZET is %zu, but must be 1 to 4: a file or memory, with or "
-                                                           "without memory of the caller; there are no queues",
+        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM,
+                           "ACL_MDL_LOAD_TYPE_SIZET is %zu, but must be 1 to 4: a file or memory, with or "
+                           "without memory of the caller; there are no queues",
                            c->type);
     }
 }
@@ -111,7 +114,8 @@ aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle *handle) {
 }
 
 /* Runs end by themselves, so that limits of time are kept by every one: they are checked and have no effect. */
-aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue, size_t valueSize) {
+aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue,
+                                size_t valueSize) {
     dp_api_call call = DP_API_CALL();
     aclmdlExecConfigHandle *config = dp_object_get(DP_OBJECT_EXEC_CONFIG, handle, "handle");
     if (!config)
@@ -119,8 +123,10 @@ aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle *handle, aclmdlExecConfig
     if (!attrValue)
         return dp_api_null(&call, "attrValue", "the address of the value");
     if (attr == ACL_MDL_STREAM_SYNC_TIMEOUT)
-        return dp_api_end(&call, take(&config->stream_timeout_ms, sizeof(int32_t), attrValue, valueSize, "ACL_MDL_STREAM_SYNC_TIMEOUT"));
+        return dp_api_end(&call, take(&config->stream_timeout_ms, sizeof(int32_t), attrValue, valueSize,
+                                      "ACL_MDL_STREAM_SYNC_TIMEOUT"));
     if (attr == ACL_MDL_EVENT_SYNC_TIMEOUT)
-        return dp_api_end(&call, take(&config->event_timeout_ms, sizeof(int32_t), attrValue, valueSize, "ACL_MDL_EVENT_SYNC_TIMEOUT"));
+        return dp_api_end(&call, take(&config->event_timeout_ms, sizeof(int32_t), attrValue, valueSize,
+                                      "ACL_MDL_EVENT_SYNC_TIMEOUT"));
     return dp_api_end(&call, dp_fail(DP_ERR_UNSUPPORTED, "attr is %d: only limits of time may be set", attr));
 }

@@ -84,12 +84,13 @@ aclError aclmdlSetDatasetTensorDesc(aclmdlDataset *dataset, aclTensorDesc *tenso
         return dp_api_end(&call, DP_ERR_ARGUMENT);
     size_t rank = aclGetTensorDescNumDims(tensorDesc);
     if (rank > DP_TENSOR_DIMS)
-        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "tensorDesc has %zu dimensions, but may have %d", rank, DP_TENSOR_DIMS);
+        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "tensorDesc has %zu dimensions, but may have %d", rank,
+                           DP_TENSOR_DIMS);
     for (size_t d = 0; d < rank; d++) {
         aclGetTensorDescDimV2(tensorDesc, d, &dims[d]);
         if (dims[d] < 0)
-            return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "tensorDesc: dimension %zu is %lld, but must be known", d,
-                               (long long)dims[d]);
+            return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "tensorDesc: dimension %zu is %lld, but must be known",
+                               d, (long long)dims[d]);
     }
     aclTensorDesc *copy =
         aclCreateTensorDesc(aclGetTensorDescType(tensorDesc), (int)rank, dims, aclGetTensorDescFormat(tensorDesc));
@@ -103,8 +104,10 @@ aclTensorDesc *aclmdlGetDatasetTensorDesc(const aclmdlDataset *dataset, size_t i
     dp_api_call call = DP_API_CALL();
     const dp_mdl_entry *entry = find_entry(dataset, index);
     if (entry && !entry->desc) {
-        dp_api_fail(&call, ACL_ERROR_INVALID_PARAM,
-                    "buffer %zu has no shape: it is set by aclmdlSetDatasetTensorDesc, or by the run of a model of open shapes", index);
+        dp_api_fail(
+            &call, ACL_ERROR_INVALID_PARAM,
+            "buffer %zu has no shape: it is set by aclmdlSetDatasetTensorDesc, or by the run of a model of open shapes",
+            index);
         return NULL;
     }
     dp_api_end(&call, entry ? DP_OK : DP_ERR_ARGUMENT);

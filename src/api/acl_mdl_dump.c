@@ -89,7 +89,8 @@ aclError aclmdlSetDump(const char *dumpCfgPath) {
     if (!dumpCfgPath)
         return dp_api_null(&call, "dumpCfgPath", "the name of a JSON file with an object \"dump\"");
     if (!is_ready)
-        return dp_api_fail(&call, ACL_ERROR_UNINITIALIZE, "dumps are not ready: call aclmdlInitDump before aclmdlSetDump");
+        return dp_api_fail(&call, ACL_ERROR_UNINITIALIZE,
+                           "dumps are not ready: call aclmdlInitDump before aclmdlSetDump");
     dp_status status = configure(dumpCfgPath);
     return status == DP_ERR_IO ? dp_api_end_code(&call, ACL_ERROR_INVALID_FILE) : dp_api_end(&call, status);
 }

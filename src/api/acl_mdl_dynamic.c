@@ -9,7 +9,8 @@
 /* Choosing. */
 
 /* Writes the gear with these numbers into the data set's buffer for it. */
-static dp_status choose(dp_loaded *model, const aclmdlDataset *dataset, size_t index, const int64_t *numbers, const char *what) {
+static dp_status choose(dp_loaded *model, const aclmdlDataset *dataset, size_t index, const int64_t *numbers,
+                        const char *what) {
     const dp_shapes *shapes = dp_model_file_shapes(dp_loaded_file(model));
     const aclmdlDataset *set = dp_object_get(DP_OBJECT_DATASET, dataset, "dataset");
     const char *name = "input " ACL_DYNAMIC_TENSOR_NAME;
@@ -17,7 +18,9 @@ static dp_status choose(dp_loaded *model, const aclmdlDataset *dataset, size_t i
         return DP_ERR_ARGUMENT;
     size_t last = (size_t)dp_model_file_variant(dp_loaded_file(model), 0)->graph->n_inputs;
     if (index != last || index >= set->count)
-        return dp_fail(DP_ERR_ARGUMENT, "index is %zu, but must be %zu, that of " ACL_DYNAMIC_TENSOR_NAME ", and the data set has %zu buffers",
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "index is %zu, but must be %zu, that of " ACL_DYNAMIC_TENSOR_NAME
+                       ", and the data set has %zu buffers",
                        index, last, set->count);
     int gear = dp_shapes_find(shapes, numbers);
     if (gear < 0)
@@ -27,7 +30,8 @@ static dp_status choose(dp_loaded *model, const aclmdlDataset *dataset, size_t i
         return DP_ERR_ARGUMENT;
     size_t bytes = (size_t)shapes->n_numbers * sizeof(int64_t);
     if (aclGetDataBufferSizeV2(buffer) < bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "%s: the buffer has %zu bytes, but needs %zu", name, aclGetDataBufferSizeV2(buffer), bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "%s: the buffer has %zu bytes, but needs %zu", name,
+                       aclGetDataBufferSizeV2(buffer), bytes);
     void *base = aclGetDataBufferAddr(buffer);
     dp_status status = dp_device_memory_check(name, base, bytes);
     if (status != DP_OK)
@@ -38,7 +42,8 @@ static dp_status choose(dp_loaded *model, const aclmdlDataset *dataset, size_t i
 }
 
 /* The model with gears of this kind; otherwise *out_code says what is wrong. */
-static dp_loaded *get_model(dp_api_call *call, uint32_t id, dp_shapes_kind kind, const char *option, aclError *out_code) {
+static dp_loaded *get_model(dp_api_call *call, uint32_t id, dp_shapes_kind kind, const char *option,
+                            aclError *out_code) {
     dp_loaded *model = dp_loaded_get(id);
     if (!model) {
         *out_code = dp_api_end_code(call, ACL_ERROR_INVALID_MODEL_ID);
@@ -47,7 +52,8 @@ static dp_loaded *get_model(dp_api_call *call, uint32_t id, dp_shapes_kind kind,
     if (dp_model_file_shapes(dp_loaded_file(model))->kind == kind)
         return model;
     dp_loaded_release(model);
-    *out_code = dp_api_fail(call, ACL_ERROR_MODEL_NOT_DYNAMIC, "modelId is %u, but that model was compiled without --%s", id, option);
+    *out_code = dp_api_fail(call, ACL_ERROR_MODEL_NOT_DYNAMIC,
+                            "modelId is %u, but that model was compiled without --%s", id, option);
     return NULL;
 }
 
@@ -69,7 +75,8 @@ aclError aclmdlSetDynamicBatchSize(uint32_t modelId, aclmdlDataset *dataset, siz
     return dp_api_end(&call, status);
 }
 
-aclError aclmdlSetDynamicHWSize(uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t height, uint64_t width) {
+aclError aclmdlSetDynamicHWSize(uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t height,
+                                uint64_t width) {
     dp_api_call call = DP_API_CALL();
     aclError code;
     char what[80];
@@ -182,8 +189,9 @@ aclError aclmdlGetInputDynamicDims(const aclmdlDesc *modelDesc, size_t index, ac
         return dp_api_null(&call, "dims", "the address of gearCount aclmdlIODims");
     size_t most = desc->shapes.kind == DP_SHAPES_DIMS ? (size_t)desc->shapes.n_gears : 0;
     if (gearCount > most)
-        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM, "gearCount is %zu, but the model has %zu: see aclmdlGetInputDynamicGearCount",
-                           gearCount, most);
+        return dp_api_fail(&call, ACL_ERROR_INVALID_PARAM,
+                           "gearCount is %zu, but the model has %zu: see aclmdlGetInputDynamicGearCount", gearCount,
+                           most);
     for (size_t g = 0; g < gearCount; g++) {
         memset(&dims[g], 0, sizeof dims[g]);
         size_t n = gear_dims(&desc->shapes, (int)g, dims[g].dims, 128);

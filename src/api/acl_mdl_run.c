@@ -39,14 +39,16 @@ static dp_status new_run(uint32_t id, run **out_run) {
 }
 
 /* Address and size of a buffer that needs `needed` bytes of device memory. */
-static dp_status read_buffer(const aclDataBuffer *handle, const char *argument, size_t needed, void **out_base, size_t *out_bytes) {
+static dp_status read_buffer(const aclDataBuffer *handle, const char *argument, size_t needed, void **out_base,
+                             size_t *out_bytes) {
     const aclDataBuffer *buffer = dp_object_get(DP_OBJECT_DATA_BUFFER, handle, argument);
     if (!buffer)
         return DP_ERR_ARGUMENT;
     *out_base = aclGetDataBufferAddr(buffer);
     *out_bytes = aclGetDataBufferSizeV2(buffer);
     if (*out_bytes < needed)
-        return dp_fail(DP_ERR_ARGUMENT, "%s: the buffer has %zu bytes, but the model needs %zu", argument, *out_bytes, needed);
+        return dp_fail(DP_ERR_ARGUMENT, "%s: the buffer has %zu bytes, but the model needs %zu", argument, *out_bytes,
+                       needed);
     return needed ? dp_device_memory_check(argument, *out_base, needed) : DP_OK;
 }
 
@@ -61,25 +63,30 @@ static dp_status check_count(const aclmdlDataset *set, const char *side, size_t 
 static dp_status read_gear(const aclmdlDataset *set, const dp_shapes *shapes, int *out_gear) {
     void *base;
     size_t bytes, needed = (size_t)shapes->n_numbers * sizeof(int64_t);
-    dp_status status = read_buffer(set->entries[set->count - 1].buffer, "input " ACL_DYNAMIC_TENSOR_NAME, needed, &base, &bytes);
+    dp_status status =
+        read_buffer(set->entries[set->count - 1].buffer, "input " ACL_DYNAMIC_TENSOR_NAME, needed, &base, &bytes);
     if (status != DP_OK)
         return status;
     *out_gear = dp_shapes_find(shapes, base);
     if (*out_gear >= 0)
         return DP_OK;
-    return dp_fail(DP_ERR_ARGUMENT, "no shape was chosen for this run: call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or "
-                                    "aclmdlSetInputDynamicDims with this data set before");
+    return dp_fail(DP_ERR_ARGUMENT,
+                   "no shape was chosen for this run: call aclmdlSetDynamicBatchSize, aclmdlSetDynamicHWSize or "
+                   "aclmdlSetInputDynamicDims with this data set before");
 }
 
 /* The shape that a data set gives an input of open dims. */
-static dp_status read_shape(const dp_mdl_entry *entry, const char *argument, const dp_declared *declared, dp_tensor *shape) {
+static dp_status read_shape(const dp_mdl_entry *entry, const char *argument, const dp_declared *declared,
+                            dp_tensor *shape) {
     bool open = false;
     for (int d = 0; d < declared->rank; d++)
         open |= dp_declared_is_open(declared, d);
     shape->rank = declared->rank;
     memcpy(shape->dims, declared->least, sizeof shape->dims);
     if (!entry->desc)
-        return open ? dp_fail(DP_ERR_ARGUMENT, "%s has open dimensions: give its shape with aclmdlSetDatasetTensorDesc", argument) : DP_OK;
+        return open ? dp_fail(DP_ERR_ARGUMENT, "%s has open dimensions: give its shape with aclmdlSetDatasetTensorDesc",
+                              argument)
+                    : DP_OK;
     aclDataType type = aclGetTensorDescType(entry->desc);
     if (type != ACL_DT_UNDEFINED && type != dp_mdl_type(shape->element))
         return dp_fail(DP_ERR_ARGUMENT, "%s: its description has data type %d, but the model has %d", argument, type,
@@ -115,7 +122,8 @@ static dp_status read_input(const dp_mdl_entry *entry, int index, const dp_model
     return status == DP_OK ? read_buffer(entry->buffer, argument, needed, &out->base, &bytes) : status;
 }
 
-static dp_status read_output(const dp_mdl_entry *entry, int index, const dp_model_file *file, int gear, bool waits, dp_output *out) {
+static dp_status read_output(const dp_mdl_entry *entry, int index, const dp_model_file *file, int gear, bool waits,
+                             dp_output *out) {
     bool found_later = dp_model_file_shapes(file)->is_source;
     const dp_value *value = dp_model_file_variant(file, found_later ? 0 : gear)->graph->outputs[index];
     char argument[160];
@@ -127,7 +135,8 @@ static dp_status read_output(const dp_mdl_entry *entry, int index, const dp_mode
     if (out->room_bytes)
         return dp_device_memory_check(argument, out->base, out->room_bytes);
     return waits ? DP_OK
-                 : dp_fail(DP_ERR_UNSUPPORTED, "%s: an empty buffer is filled by aclmdlExecute only; give aclmdlExecuteAsync memory",
+                 : dp_fail(DP_ERR_UNSUPPORTED,
+                           "%s: an empty buffer is filled by aclmdlExecute only; give aclmdlExecuteAsync memory",
                            argument);
 }
 
@@ -148,7 +157,8 @@ static dp_status read_sets(run *r, const aclmdlDataset *in, const aclmdlDataset 
     return status;
 }
 
-static dp_status make_run(uint32_t id, const aclmdlDataset *input, const aclmdlDataset *output, bool waits, run **out_run) {
+static dp_status make_run(uint32_t id, const aclmdlDataset *input, const aclmdlDataset *output, bool waits,
+                          run **out_run) {
     const aclmdlDataset *in = dp_object_get(DP_OBJECT_DATASET, input, "input");
     const aclmdlDataset *out = in ? dp_object_get(DP_OBJECT_DATASET, output, "output") : NULL;
     run *r = NULL;
@@ -176,7 +186,8 @@ static void destroy_task(void *payload) {
 /* What a run has found out about its outputs, for aclmdlGetDatasetTensorDesc and the buffers that were empty. */
 static dp_status report(const run *r, aclmdlDataset *set) {
     dp_status status = DP_OK;
-    if (dp_model_file_shapes(dp_loaded_file(r->model))->kind == DP_SHAPES_FIXED && !dp_model_file_shapes(dp_loaded_file(r->model))->is_source)
+    if (dp_model_file_shapes(dp_loaded_file(r->model))->kind == DP_SHAPES_FIXED &&
+        !dp_model_file_shapes(dp_loaded_file(r->model))->is_source)
         return DP_OK;
     for (int i = 0; i < r->n_outputs; i++) {
         if (r->outputs[i].is_taken)

@@ -28,10 +28,11 @@ static int element_named(const char *name) {
     static const struct {
         const char *name;
         int element;
-    } all[] = {{"float16", DP_F16}, {"float", DP_F32},  {"float32", DP_F32}, {"double", DP_F64},    {"bfloat16", DP_BF16},
-               {"int8", DP_I8},     {"uint8", DP_U8},   {"int16", DP_I16},   {"uint16", DP_U16},    {"int32", DP_I32},
-               {"uint32", DP_U32},  {"int64", DP_I64},  {"uint64", DP_U64},  {"bool", DP_EL_BOOL},  {"bf16", DP_BF16},
-               {"complex64", DP_EL_C64}, {"complex128", DP_EL_C128}};
+    } all[] = {{"float16", DP_F16},       {"float", DP_F32},    {"float32", DP_F32}, {"double", DP_F64},
+               {"bfloat16", DP_BF16},     {"int8", DP_I8},      {"uint8", DP_U8},    {"int16", DP_I16},
+               {"uint16", DP_U16},        {"int32", DP_I32},    {"uint32", DP_U32},  {"int64", DP_I64},
+               {"uint64", DP_U64},        {"bool", DP_EL_BOOL}, {"bf16", DP_BF16},   {"complex64", DP_EL_C64},
+               {"complex128", DP_EL_C128}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i].name, name) == 0)
             return all[i].element;
@@ -74,7 +75,8 @@ static dp_status read_dims(const cJSON *desc, int64_t *dims, int *out_rank) {
     cJSON_ArrayForEach(item, shape) {
         double dim = cJSON_IsNumber(item) ? item->valuedouble : -2;
         if (dim < 0 && dim >= -2 && cJSON_IsNumber(item))
-            return dp_fail(DP_ERR_UNSUPPORTED, "an open dimension needs no compiling: call aclopExecuteV2 with the shape of the moment");
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "an open dimension needs no compiling: call aclopExecuteV2 with the shape of the moment");
         if (!(dim >= 0 && dim <= 0x1p53) || dim != (double)(int64_t)dim)
             return dp_fail(DP_ERR_ARGUMENT, "a dimension is no whole number from 0");
         dims[(*out_rank)++] = (int64_t)dim;
@@ -92,7 +94,8 @@ static dp_status read_desc(dp_model *model, const cJSON *desc, const char *name,
         return DP_OK;
     int element = type ? element_named(type) : DP_EL_NONE;
     if (element == DP_EL_NONE)
-        return dp_fail(DP_ERR_ARGUMENT, "type is \"%.40s\", but must be one like float16, float, int32", type ? type : "");
+        return dp_fail(DP_ERR_ARGUMENT, "type is \"%.40s\", but must be one like float16, float, int32",
+                       type ? type : "");
     dp_status status = read_dims(desc, dims, &rank);
     if (status != DP_OK)
         return status;
@@ -169,9 +172,11 @@ static dp_status read_attribute(dp_node *node, const dp_typed *type, const cJSON
         return read_list(node, name, value, false);
     if (strcmp(kind, "list_float") == 0)
         return read_list(node, name, value, true);
-    return dp_fail(DP_ERR_ARGUMENT, "attribute %.60s: type is \"%.40s\", which does not fit the value, or is none of int, float, bool, string, "
-                                    "data_type, list_int, list_float, list_bool",
-                   name, kind);
+    return dp_fail(
+        DP_ERR_ARGUMENT,
+        "attribute %.60s: type is \"%.40s\", which does not fit the value, or is none of int, float, bool, string, "
+        "data_type, list_int, list_float, list_bool",
+        name, kind);
 }
 
 /* Inputs or outputs; constants are no inputs of the model. */
@@ -200,7 +205,7 @@ static dp_status read_ends(dp_graph *graph, dp_node *node, const cJSON *list, bo
     return DP_OK;
 }
 
-static dp_status build(dp_model *model, const cJSON *operator, const char *type) {
+static dp_status build(dp_model *model, const cJSON *operator, const char * type) {
     const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(operator, "input_desc"), *attribute;
     const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(operator, "output_desc");
     const cJSON *attributes = cJSON_GetObjectItemCaseSensitive(operator, "attr");
@@ -258,7 +263,8 @@ static dp_status compile_all(const char *json, const char *folder) {
     const cJSON *operator;
     dp_free(text);
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1 || cJSON_GetArraySize(list) > OPERATORS_MAX)
-        status = dp_fail(DP_ERR_ARGUMENT, "singleop %s must hold a list of 1 to %d operators in JSON", json, OPERATORS_MAX);
+        status =
+            dp_fail(DP_ERR_ARGUMENT, "singleop %s must hold a list of 1 to %d operators in JSON", json, OPERATORS_MAX);
     else if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         status = dp_fail(DP_ERR_IO, "output %s: %s", folder, strerror(errno));
     cJSON_ArrayForEach(operator, list) {
@@ -274,12 +280,14 @@ static dp_status compile_all(const char *json, const char *folder) {
 
 static dp_status compile_all(const char *json, const char *folder) {
     (void)json, (void)folder;
-    return dp_fail(DP_ERR_UNSUPPORTED, "this Doppel was built without cJSON, so that it reads no descriptions of operators");
+    return dp_fail(DP_ERR_UNSUPPORTED,
+                   "this Doppel was built without cJSON, so that it reads no descriptions of operators");
 }
 
 #endif
 
-bool dp_compile_operators(const char *json, const char *output, const char *soc_version, char *message, size_t message_bytes) {
+bool dp_compile_operators(const char *json, const char *output, const char *soc_version, char *message,
+                          size_t message_bytes) {
     if (!json || !output)
         return end(dp_fail(DP_ERR_ARGUMENT, "singleop and output must be given"), message, message_bytes);
     dp_status status = dp_soc_check(soc_version);

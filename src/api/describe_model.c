@@ -81,8 +81,8 @@ static dp_status print_summary(const char *path) {
     printf("model: %s\n", path);
     print_ends("input", graph->inputs, shapes->n_inputs ? shapes->inputs : NULL, graph->n_inputs);
     print_ends("output", graph->outputs, NULL, graph->n_outputs);
-    printf("graphs: %d\nnodes: %d%s\nweights: %zu bytes\nwork memory: %zu bytes\n", dp_model_file_variants(file), graph->n_nodes,
-           shapes->is_source ? " (lowered while it runs)" : "", dp_model_file_weights_bytes(file),
+    printf("graphs: %d\nnodes: %d%s\nweights: %zu bytes\nwork memory: %zu bytes\n", dp_model_file_variants(file),
+           graph->n_nodes, shapes->is_source ? " (lowered while it runs)" : "", dp_model_file_weights_bytes(file),
            shapes->is_source ? (size_t)0 : dp_model_file_work_bytes(file));
     for (int g = 0; g < shapes->n_gears; g++) {
         fputs(g ? "; " : "gears: ", stdout);

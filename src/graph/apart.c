@@ -1,4 +1,5 @@
-/* Loop and Scan: bodies that run as often as the model's values say. Meanings are those of the ONNX operator specification. */
+/* Loop and Scan: bodies that run as often as the model's values say. Meanings are those of the ONNX operator
+ * specification. */
 #include <string.h>
 
 #include "graph/stage.h"
@@ -193,7 +194,8 @@ static dp_status read_scalar(const rounds *r, int i, int64_t otherwise, int64_t 
 
 /* A formal input of one number, with the rank that the body asks for. */
 static dp_item scalar_for(const dp_value *formal, int element, void *at) {
-    dp_item item = {.tensor = {.element = element, .rank = formal->tensor.rank == 1, .dims = {1}, .strides = {1}, .base = at}};
+    dp_item item = {
+        .tensor = {.element = element, .rank = formal->tensor.rank == 1, .dims = {1}, .strides = {1}, .base = at}};
     return item;
 }
 
@@ -249,7 +251,8 @@ static dp_status take_slice(const dp_item *from, int axis, int64_t index, dp_ite
     size_t outer, inner, n = (size_t)from->tensor.dims[axis];
     extents(&from->tensor, axis, &outer, &inner);
     for (size_t o = 0; o < outer; o++)
-        memcpy((char *)out->tensor.base + o * inner, (char *)from->tensor.base + (o * n + (size_t)index) * inner, inner);
+        memcpy((char *)out->tensor.base + o * inner, (char *)from->tensor.base + (o * n + (size_t)index) * inner,
+               inner);
     return DP_OK;
 }
 
@@ -317,7 +320,8 @@ static dp_status run_scan(rounds *r) {
 }
 
 dp_status dp_stage_apart(dp_staged *staged, dp_stage *stage, dp_item *known) {
-    rounds r = {.staged = staged, .stage = stage, .node = stage->apart, .body = stage->apart->bodies[0].graph, .known = known};
+    rounds r = {
+        .staged = staged, .stage = stage, .node = stage->apart, .body = stage->apart->bodies[0].graph, .known = known};
     dp_status status = strcmp(r.node->type, "Loop") == 0 ? run_loop(&r) : run_scan(&r);
     end(&r);
     return status;

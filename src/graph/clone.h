@@ -1,6 +1,6 @@
 /*
- * clone.h - nodes of one model copied into another, which borrows constants' contents, names and attributes: the first must
- * stay as long.
+ * clone.h - nodes of one model copied into another, which borrows constants' contents, names and attributes: the first
+ * must stay as long.
  */
 #ifndef DOPPEL_GRAPH_CLONE_H
 #define DOPPEL_GRAPH_CLONE_H
@@ -22,7 +22,8 @@ void dp_clone_bind(dp_cloner *c, dp_value *original, dp_value *copy);
 dp_status dp_clone_graph(dp_cloner *c, const dp_graph *from, dp_graph *to);
 void dp_clone_end(dp_cloner *c);
 
-/* The lists that a visit of every value comes by: inputs, outputs, what nodes read and make, in the graph and inside it. */
+/* The lists that a visit of every value comes by: inputs, outputs, what nodes read and make, in the graph and inside
+ * it. */
 void dp_graph_visit(dp_graph *graph, void (*visit)(dp_value *value, void *data), void *data);
 
 #endif

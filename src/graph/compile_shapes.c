@@ -28,14 +28,16 @@ static const dp_declared *find_named(const dp_shape_request *request, const char
 static dp_status declare(const dp_shape_request *request, const dp_value *input, dp_declared *out) {
     const dp_declared *named = find_named(request, input->name);
     if (input->tensor.rank == DP_UNKNOWN)
-        return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"", input->name, input->name);
+        return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"",
+                       input->name, input->name);
     out->rank = input->tensor.rank;
     for (int d = 0; d < out->rank; d++) {
         int64_t dim = input->tensor.dims[d];
         bool open = dim == DP_UNKNOWN;
         if (open && !named && request->kind == DP_SHAPES_FIXED)
             return dp_fail(DP_ERR_ARGUMENT,
-                           "the shape of input \"%s\" must be given: --input_shape=\"%s:...\", with -1 for what is chosen when the "
+                           "the shape of input \"%s\" must be given: --input_shape=\"%s:...\", with -1 for what is "
+                           "chosen when the "
                            "model runs",
                            input->name, input->name);
         out->least[d] = open ? named ? named->least[d] : 0 : dim;
@@ -45,7 +47,8 @@ static dp_status declare(const dp_shape_request *request, const dp_value *input,
 }
 
 /* The model as it is read, with what is known of its inputs. */
-static dp_status open_model(const dp_onnx_source *source, const dp_shape_request *request, dp_model **out_model, int *out_opset) {
+static dp_status open_model(const dp_onnx_source *source, const dp_shape_request *request, dp_model **out_model,
+                            int *out_opset) {
     dp_onnx_source probe = *source;
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, (size_t)request->n_named * sizeof *shapes + 1);
     if (!shapes)
@@ -93,8 +96,9 @@ static bool changes_types(const dp_precision *p) {
 
 static dp_status keep_source(const dp_onnx_source *source, dp_compiled *c, dp_model **model, int opset) {
     if (changes_types(source->precision))
-        return dp_fail(DP_ERR_UNSUPPORTED, "precision modes, input_fp16_nodes and output_type are for models of fixed shapes or gears: "
-                                           "shapes of this one are known only when it runs");
+        return dp_fail(DP_ERR_UNSUPPORTED,
+                       "precision modes, input_fp16_nodes and output_type are for models of fixed shapes or gears: "
+                       "shapes of this one are known only when it runs");
     c->shapes.is_source = true;
     c->shapes.opset = opset;
     if (source->print) {
@@ -107,8 +111,8 @@ static dp_status keep_source(const dp_onnx_source *source, dp_compiled *c, dp_mo
     return DP_OK;
 }
 
-static dp_status compile_gears(const dp_onnx_source *source, const dp_shape_request *request, dp_compiled *c, dp_model **model,
-                               int opset) {
+static dp_status compile_gears(const dp_onnx_source *source, const dp_shape_request *request, dp_compiled *c,
+                               dp_model **model, int opset) {
     int n = c->shapes.n_gears ? c->shapes.n_gears : 1;
     c->variants = dp_alloc(DP_MEM_GRAPH, (size_t)n * sizeof *c->variants);
     if (!c->variants)

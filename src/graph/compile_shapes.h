@@ -29,15 +29,15 @@ typedef struct dp_compiled {
 } dp_compiled;
 
 /*
- * source->shapes is not looked at. A graph per gear, or, when dims are open or shapes depend on data, the graph as it was read, to be
- * lowered while it runs. dp_compiled_free gives everything back, after a failure as well.
+ * source->shapes is not looked at. A graph per gear, or, when dims are open or shapes depend on data, the graph as it
+ * was read, to be lowered while it runs. dp_compiled_free gives everything back, after a failure as well.
  */
 dp_status dp_compile_shapes(const dp_onnx_source *source, const dp_shape_request *request, dp_compiled *out_compiled);
 void dp_compiled_free(dp_compiled *compiled);
 
 /*
- * dp_graph_insert_aipp for every graph; what was declared of the inputs changes with them. Of a picture's input only the first
- * dimension may be open, by gears. print: the graphs, or NULL.
+ * dp_graph_insert_aipp for every graph; what was declared of the inputs changes with them. Of a picture's input only
+ * the first dimension may be open, by gears. print: the graphs, or NULL.
  */
 dp_status dp_compiled_insert_aipp(dp_compiled *compiled, const dp_aipp_op *ops, int n, bool channels_last, FILE *print);
 

@@ -18,11 +18,12 @@ static dp_dump_settings settings;
 static uint64_t runs;
 static _Atomic bool on;
 
-/* What this thread runs. */
-static _Thread_local struct {
-    char folder[PATH_BYTES]; /* "": nothing is dumped */
+/* What this thread runs: on the heap, for static thread storage is scarce where the library is loaded late. */
+typedef struct place {
+    char folder[PATH_BYTES];
     unsigned step;
-} current;
+} place;
+static _Thread_local place *current; /* NULL: nothing is dumped */
 
 static bool copy_list(const char *const *from, int n, const char *const **out) {
     const char **list = dp_arena_alloc(&arena, (size_t)n * sizeof *list + 1);
@@ -74,35 +75,43 @@ static void file_name(const char *name, char *out) {
     out[n] = '\0';
 }
 
+/* FOLDER/NAME_ID/RUN, made. */
+static bool make_folder(const char *model, uint32_t id, char *out) {
+    char name[96], above[PATH_BYTES];
+    file_name(model, name);
+    int upper = snprintf(above, sizeof above, "%s/%s_%u", settings.folder, name, id);
+    int length =
+        snprintf(out, PATH_BYTES, "%s/%s_%u/%llu", settings.folder, name, id, (unsigned long long)runs++);
+    return upper < (int)sizeof above && length < PATH_BYTES && (mkdir(above, 0777) == 0 || errno == EEXIST) &&
+           (mkdir(out, 0777) == 0 || errno == EEXIST);
+}
+
 void dp_dump_begin(const char *model, uint32_t id) {
-    char name[96], upper[PATH_BYTES];
-    current.step = 0;
-    current.folder[0] = '\0';
+    place *made = dp_alloc(DP_MEM_GRAPH, sizeof *made);
+    dp_dump_end();
     pthread_mutex_lock(&lock);
-    if (settings.folder && is_listed(settings.models, settings.n_models, model)) {
-        file_name(model, name);
-        int above = snprintf(upper, sizeof upper, "%s/%s_%u", settings.folder, name, id);
-        int length = snprintf(current.folder, sizeof current.folder, "%s/%s_%u/%llu", settings.folder, name, id,
-                              (unsigned long long)runs++);
-        if (above >= (int)sizeof upper || length >= (int)sizeof current.folder ||
-            (mkdir(upper, 0777) != 0 && errno != EEXIST) || (mkdir(current.folder, 0777) != 0 && errno != EEXIST)) {
-            dp_log("dump", DP_LOG_ERROR, "%s: %s", current.folder, strerror(errno));
-            current.folder[0] = '\0';
-        }
+    if (made && settings.folder && is_listed(settings.models, settings.n_models, model)) {
+        if (make_folder(model, id, made->folder))
+            current = made;
+        else
+            dp_log("dump", DP_LOG_ERROR, "%s: %s", made->folder, strerror(errno));
     }
     pthread_mutex_unlock(&lock);
+    if (current != made)
+        dp_free(made);
 }
 
 void dp_dump_end(void) {
-    current.folder[0] = '\0';
+    dp_free(current);
+    current = NULL;
 }
 
 /* numpy's name of an element type; bfloat16 has none and is written as its bits. */
 static const char *npy_type(int element) {
     static const char *const types[DP_EL_COUNT] = {
-        [DP_I8] = "|i1",  [DP_U8] = "|u1",  [DP_I16] = "<i2", [DP_U16] = "<u2",     [DP_I32] = "<i4",   [DP_U32] = "<u4",
-        [DP_I64] = "<i8", [DP_U64] = "<u8", [DP_F16] = "<f2", [DP_BF16] = "<u2",    [DP_F32] = "<f4",   [DP_F64] = "<f8",
-        [DP_EL_BOOL] = "|b1", [DP_EL_C64] = "<c8", [DP_EL_C128] = "<c16"};
+        [DP_I8] = "|i1",  [DP_U8] = "|u1",  [DP_I16] = "<i2",     [DP_U16] = "<u2",    [DP_I32] = "<i4",
+        [DP_U32] = "<u4", [DP_I64] = "<i8", [DP_U64] = "<u8",     [DP_F16] = "<f2",    [DP_BF16] = "<u2",
+        [DP_F32] = "<f4", [DP_F64] = "<f8", [DP_EL_BOOL] = "|b1", [DP_EL_C64] = "<c8", [DP_EL_C128] = "<c16"};
     return element >= 0 && element < DP_EL_COUNT ? types[element] : NULL;
 }
 
@@ -153,10 +162,10 @@ static void write_tensor(const char *path, const dp_tensor *t) {
 
 void dp_dump_plan(const char *node, const dp_plan *plan) {
     char name[96], path[PATH_BYTES + 256];
-    unsigned step = current.step++;
     int counts[2] = {0, 0};
-    if (!current.folder[0])
+    if (!current)
         return;
+    unsigned step = current->step++;
     pthread_mutex_lock(&lock);
     bool wanted[2] = {settings.inputs, settings.outputs}, listed = is_listed(settings.layers, settings.n_layers, node);
     pthread_mutex_unlock(&lock);
@@ -164,8 +173,8 @@ void dp_dump_plan(const char *node, const dp_plan *plan) {
     for (int i = 0; i < plan->n_tensors && listed; i++) {
         bool output = plan->tensors[i].is_output;
         int k = counts[output]++;
-        snprintf(path, sizeof path, "%s/%04u_%s_%s.%s.%d.npy", current.folder, step, plan->op->name, name, output ? "output" : "input",
-                 k);
+        snprintf(path, sizeof path, "%s/%04u_%s_%s.%s.%d.npy", current->folder, step, plan->op->name, name,
+                 output ? "output" : "input", k);
         if (wanted[output])
             write_tensor(path, &plan->tensors[i].view);
     }

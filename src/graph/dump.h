@@ -14,7 +14,8 @@ typedef struct dp_dump_settings {
     int n_models, n_layers;
 } dp_dump_settings;
 
-/* From now on every run of a model is dumped, from any thread; settings are copied. DP_ERR_IO: the folder cannot be made. */
+/* From now on every run of a model is dumped, from any thread; settings are copied. DP_ERR_IO: the folder cannot be
+ * made. */
 dp_status dp_dump_start(const dp_dump_settings *settings);
 /* No more: runs that are under way may still write. */
 void dp_dump_stop(void);

@@ -85,7 +85,8 @@ static dp_status prepare(dp_loaded *model, void *work, size_t work_bytes) {
     const dp_graph *graph = graph_of(model, 0);
     size_t ends = (size_t)(graph->n_inputs + graph->n_outputs), needed = dp_model_file_work_bytes(model->file);
     if (work && work_bytes < needed)
-        return dp_fail(DP_ERR_ARGUMENT, "workSize is %zu, but the model needs %zu bytes: query its size first", work_bytes, needed);
+        return dp_fail(DP_ERR_ARGUMENT, "workSize is %zu, but the model needs %zu bytes: query its size first",
+                       work_bytes, needed);
     model->addresses = dp_alloc(DP_MEM_GRAPH, ends * sizeof(void *) + 1);
     model->last = dp_alloc(DP_MEM_GRAPH, (size_t)graph->n_outputs * sizeof *model->last + 1);
     if (!model->addresses || !model->last)
@@ -195,8 +196,8 @@ static dp_status find_room(dp_output *output, const dp_value *value, int index, 
         output->room_bytes = bytes;
     }
     if (output->room_bytes < bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "output %d (%.100s): the buffer has %zu bytes, but the result has %zu", index, value->name,
-                       output->room_bytes, bytes);
+        return dp_fail(DP_ERR_ARGUMENT, "output %d (%.100s): the buffer has %zu bytes, but the result has %zu", index,
+                       value->name, output->room_bytes, bytes);
     tensor->base = output->base;
     output->shape = *tensor;
     return DP_OK;
@@ -260,7 +261,8 @@ dp_status dp_loaded_run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_
     pthread_mutex_lock(&model->running);
     if (DP_UNLIKELY(dp_dump_on()))
         dp_dump_begin(graph_of(model, 0)->name, model->id);
-    dp_status status = model->staged ? run_staged(model, gear, inputs, outputs) : run_program(model, gear, inputs, outputs);
+    dp_status status =
+        model->staged ? run_staged(model, gear, inputs, outputs) : run_program(model, gear, inputs, outputs);
     dp_dump_end();
     pthread_mutex_unlock(&model->running);
     if (status != DP_OK) {

@@ -9,9 +9,10 @@
 typedef struct dp_loaded dp_loaded;
 
 /*
- * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory, at
- * least dp_model_file_work_bytes (else DP_ERR_ARGUMENT), which must stay as long as the model; NULL: the model takes its own.
- * Models that are lowered while they run, and those that need more on this machine, take their own in any case.
+ * Makes the programs. The file belongs to the model from now on, unless this fails. work: the caller's device memory,
+ * at least dp_model_file_work_bytes (else DP_ERR_ARGUMENT), which must stay as long as the model; NULL: the model takes
+ * its own. Models that are lowered while they run, and those that need more on this machine, take their own in any
+ * case.
  */
 dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint32_t *out_id);
 /* The number is free again at once; the model's memory is when nothing runs any more. */
@@ -22,8 +23,8 @@ dp_loaded *dp_loaded_get(uint32_t id);
 void dp_loaded_release(dp_loaded *model); /* NULL is allowed */
 const dp_model_file *dp_loaded_file(const dp_loaded *model);
 
-/* The gear that was chosen last, and the dims that output `index` has for it or had in the last run: *out_shape, whose rank is
- * DP_UNKNOWN before the first. From any thread. */
+/* The gear that was chosen last, and the dims that output `index` has for it or had in the last run: *out_shape, whose
+ * rank is DP_UNKNOWN before the first. From any thread. */
 void dp_loaded_choose(dp_loaded *model, int gear);
 void dp_loaded_output(dp_loaded *model, int index, dp_tensor *out_shape);
 
@@ -36,8 +37,8 @@ typedef struct dp_output {
 } dp_output;
 
 /*
- * One run after the other, whatever thread calls. gear: 0 without gears. Inputs: contiguous, as large as the gear or the
- * declared shapes say; they are checked where the model does not fix them.
+ * One run after the other, whatever thread calls. gear: 0 without gears. Inputs: contiguous, as large as the gear or
+ * the declared shapes say; they are checked where the model does not fix them.
  */
 dp_status dp_loaded_run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_output *outputs);
 

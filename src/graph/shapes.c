@@ -38,11 +38,13 @@ int dp_shapes_find(const dp_shapes *shapes, const int64_t *numbers) {
 dp_status dp_shapes_check(const dp_shapes *shapes, int input, const char *name, const dp_tensor *shape) {
     const dp_declared *declared = &shapes->inputs[input];
     if (shape->rank != declared->rank)
-        return dp_fail(DP_ERR_ARGUMENT, "input \"%s\" is given %d dimensions, but has %d", name, shape->rank, declared->rank);
+        return dp_fail(DP_ERR_ARGUMENT, "input \"%s\" is given %d dimensions, but has %d", name, shape->rank,
+                       declared->rank);
     for (int d = 0; d < shape->rank; d++)
         if (shape->dims[d] < declared->least[d] || shape->dims[d] > declared->most[d])
-            return dp_fail(DP_ERR_ARGUMENT, "dimension %d of input \"%s\" is %lld, but the model was compiled for %lld to %lld", d,
-                           name, (long long)shape->dims[d], (long long)declared->least[d], (long long)declared->most[d]);
+            return dp_fail(DP_ERR_ARGUMENT,
+                           "dimension %d of input \"%s\" is %lld, but the model was compiled for %lld to %lld", d, name,
+                           (long long)shape->dims[d], (long long)declared->least[d], (long long)declared->most[d]);
     return DP_OK;
 }
 
@@ -99,7 +101,8 @@ static int numbers_of(const dp_shapes *shapes, dp_shapes_kind kind, const char *
     for (int i = 0; i < shapes->n_inputs; i++) {
         int open = open_before(shapes, i + 1) - open_before(shapes, i);
         if (open != 0 && open != 2) {
-            dp_fail(DP_ERR_ARGUMENT, "%s is given, but input %d has %d open dimensions and must have 2: height and width", option, i,
+            dp_fail(DP_ERR_ARGUMENT,
+                    "%s is given, but input %d has %d open dimensions and must have 2: height and width", option, i,
                     open);
             return 0;
         }
@@ -108,8 +111,9 @@ static int numbers_of(const dp_shapes *shapes, dp_shapes_kind kind, const char *
 }
 
 static dp_status wrong(const char *option, const char *text) {
-    return dp_fail(DP_ERR_ARGUMENT, "%s is \"%.80s\", but must be 1 to %d different lists of numbers from 1, as many as there are "
-                                    "open dimensions, like 1,2,4 or 224,224;448,448",
+    return dp_fail(DP_ERR_ARGUMENT,
+                   "%s is \"%.80s\", but must be 1 to %d different lists of numbers from 1, as many as there are "
+                   "open dimensions, like 1,2,4 or 224,224;448,448",
                    option, text, DP_GEARS_MAX);
 }
 

@@ -45,8 +45,8 @@ int dp_shapes_find(const dp_shapes *shapes, const int64_t *numbers);
 dp_status dp_shapes_check(const dp_shapes *shapes, int input, const char *name, const dp_tensor *shape);
 
 /*
- * Reads "1,2,4" (BATCH), "h,w;h,w" (IMAGE) or "a,b;a,b" (DIMS) for shapes->inputs, which must fit; `option` is the text's name. Sets
- * kind and gears; shapes->numbers is dp_alloc'ed.
+ * Reads "1,2,4" (BATCH), "h,w;h,w" (IMAGE) or "a,b;a,b" (DIMS) for shapes->inputs, which must fit; `option` is the
+ * text's name. Sets kind and gears; shapes->numbers is dp_alloc'ed.
  */
 dp_status dp_shapes_parse_gears(dp_shapes *shapes, dp_shapes_kind kind, const char *option, const char *text);
 /* Reads "1,-1,3~5,10~-1" (10 or more). False: it is none. */

@@ -20,11 +20,11 @@ typedef struct dp_stage {
     dp_model *model;     /* its graph has the nodes of the program */
     dp_program *program; /* NULL: no node */
     bool is_last;
-    dp_graph *rest; /* nodes that are not lowered */
-    dp_node *apart; /* a Loop or Scan that runs between them; NULL: none */
-    dp_live *lives; /* then the outputs of `apart` */
-    int n_lives, n_known; /* without and with those */
-    void **addresses;     /* room for the program's inputs and outputs */
+    dp_graph *rest;                     /* nodes that are not lowered */
+    dp_node *apart;                     /* a Loop or Scan that runs between them; NULL: none */
+    dp_live *lives;                     /* then the outputs of `apart` */
+    int n_lives, n_known;               /* without and with those */
+    void **addresses;                   /* room for the program's inputs and outputs */
     struct dp_stage *children, *bodies; /* the one used last comes first */
     struct dp_stage *next;
     char *key; /* what it was made for */

@@ -67,7 +67,8 @@ static dp_status make_key(const dp_stage *stage, const dp_item *known, int n, ch
     size_t bytes = 0, at = 0;
     for (int i = 0; i < n; i++) {
         if (stage && stage->lives[i].wanted && dp_item_bytes(&known[i]) > CONTENTS_MAX)
-            return dp_fail(DP_ERR_UNSUPPORTED, "shapes depend on the contents of \"%s\", which has %zu bytes, more than %d",
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "shapes depend on the contents of \"%s\", which has %zu bytes, more than %d",
                            stage->lives[i].value->name, dp_item_bytes(&known[i]), CONTENTS_MAX);
         bytes += key_part(NULL, &known[i], stage && stage->lives[i].wanted);
     }

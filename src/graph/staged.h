@@ -1,11 +1,11 @@
 /*
- * staged.h - a model that is lowered while it runs, as far as shapes and values are known: input shapes chosen at run time,
- * shapes that depend on data, If, Loop and Scan.
+ * staged.h - a model that is lowered while it runs, as far as shapes and values are known: input shapes chosen at run
+ * time, shapes that depend on data, If, Loop and Scan.
  *
- * A stage is a program for the nodes that could be lowered, and what must be known to go on: dims that it finds, contents of a
- * few values, or the results of a Loop. What follows is lowered once per such knowledge and kept; when there are too many
- * stages, or they hold too much memory (weights folded for a shape are kept with it), the ones unused for longest are given up. One
- * thread at a time.
+ * A stage is a program for the nodes that could be lowered, and what must be known to go on: dims that it finds,
+ * contents of a few values, or the results of a Loop. What follows is lowered once per such knowledge and kept; when
+ * there are too many stages, or they hold too much memory (weights folded for a shape are kept with it), the ones
+ * unused for longest are given up. One thread at a time.
  */
 #ifndef DOPPEL_GRAPH_STAGED_H
 #define DOPPEL_GRAPH_STAGED_H
@@ -16,13 +16,14 @@ typedef struct dp_staged dp_staged;
 
 enum { DP_STAGES_MAX = 128, DP_STAGES_BYTES = 512 << 20 };
 
-/* `source` is as dp_onnx_read makes it; it is borrowed and must not be used by others. DP_ERR_UNSUPPORTED as dp_onnx_check. */
+/* `source` is as dp_onnx_read makes it; it is borrowed and must not be used by others. DP_ERR_UNSUPPORTED as
+ * dp_onnx_check. */
 dp_status dp_staged_new(dp_graph *source, int opset, dp_staged **out_staged);
 void dp_staged_free(dp_staged *staged); /* NULL is allowed */
 
 /*
- * Gives the memory of output `index`, whose element and dims are set: sets tensor->base, 64-byte aligned, large enough. Called once per
- * output, before the last nodes run.
+ * Gives the memory of output `index`, whose element and dims are set: sets tensor->base, 64-byte aligned, large enough.
+ * Called once per output, before the last nodes run.
  */
 typedef dp_status dp_room(void *data, int index, dp_tensor *tensor);
 

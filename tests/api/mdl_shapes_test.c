@@ -113,7 +113,8 @@ TEST(batch_sizes) {
     CHECK((most = aclmdlGetInputSizeByIndex(desc, 0)) == 8 * 4 * 4 && aclmdlGetOutputSizeByIndex(desc, 0) == most);
     size_t extra = aclmdlGetInputSizeByIndex(desc, index);
     float *x = device(most), *y = device(most);
-    aclmdlDataset *in = new_set(2, (void *[]){x, device(extra)}, (size_t[]){most, extra}), *out = new_set(1, (void *[]){y}, &most);
+    aclmdlDataset *in = new_set(2, (void *[]){x, device(extra)}, (size_t[]){most, extra}),
+                  *out = new_set(1, (void *[]){y}, &most);
     fill(x, 32);
     memset(aclGetDataBufferAddr(aclmdlGetDatasetBuffer(in, 1)), 0, extra);
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlExecute(id, in, out), "aclmdlSetDynamicBatchSize");
@@ -127,7 +128,8 @@ TEST(batch_sizes) {
     }
     static const uint64_t wrong[] = {0, 3, UINT64_MAX, (uint64_t)1 << 32 | 2};
     for (int i = 0; i < 4; i++)
-        CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDynamicBatchSize(id, in, index, wrong[i]), "batchSize", "none of the 3");
+        CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDynamicBatchSize(id, in, index, wrong[i]), "batchSize",
+                    "none of the 3");
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDynamicBatchSize(id, in, 0, 2), "index");
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDynamicBatchSize(id, out, index, 2), "index");
     CHECK_FAILS(ACL_ERROR_INVALID_PARAM, aclmdlSetDynamicBatchSize(id, NULL, index, 2), "dataset");
@@ -168,7 +170,8 @@ TEST(image_sizes_and_dims) {
     CHECK_OK(aclmdlGetDynamicHW(desc, index, &hw));
     CHECK(hw.hwCount == 2 && hw.hw[1][0] == 5 && hw.hw[1][1] == 2);
     float *x = device(4096), *y = device(4096);
-    aclmdlDataset *in = new_set(2, (void *[]){x, device(64)}, (size_t[]){4096, 64}), *out = new_set(1, (void *[]){y}, (size_t[]){4096});
+    aclmdlDataset *in = new_set(2, (void *[]){x, device(64)}, (size_t[]){4096, 64}),
+                  *out = new_set(1, (void *[]){y}, (size_t[]){4096});
     fill(x, 512);
     CHECK_OK(aclmdlSetDynamicHWSize(id, in, index, 5, 2));
     CHECK_OK(aclmdlExecute(id, in, out));
@@ -214,7 +217,8 @@ TEST(open_shapes) {
     CHECK_OK(aclmdlLoadFromFile(om, &id));
     aclmdlDesc *desc = aclmdlCreateDesc();
     CHECK_OK(aclmdlGetDesc(desc, id));
-    CHECK(aclmdlGetNumInputs(desc) == 1 && aclmdlGetInputSizeByIndex(desc, 0) == 0 && aclmdlGetOutputSizeByIndex(desc, 0) == 0);
+    CHECK(aclmdlGetNumInputs(desc) == 1 && aclmdlGetInputSizeByIndex(desc, 0) == 0 &&
+          aclmdlGetOutputSizeByIndex(desc, 0) == 0);
     CHECK_OK(aclmdlGetInputDims(desc, 0, &dims));
     CHECK(dims.dims[0] == -1 && dims.dims[1] == -1);
     CHECK_OK(aclmdlGetOutputDims(desc, 0, &dims));
@@ -232,7 +236,8 @@ TEST(open_shapes) {
         CHECK_OK(aclmdlGetCurOutputDims(desc, 0, &dims));
         CHECK(dims.dimCount == 2 && dims.dims[0] == n % 6 + 1 && dims.dims[1] == n);
         aclTensorDesc *made = aclmdlGetDatasetTensorDesc(out, 0);
-        CHECK(made && aclGetTensorDescNumDims(made) == 2 && aclGetTensorDescSize(made) == (size_t)((n % 6 + 1) * n * 4));
+        CHECK(made && aclGetTensorDescNumDims(made) == 2 &&
+              aclGetTensorDescSize(made) == (size_t)((n % 6 + 1) * n * 4));
     }
     static const int64_t wrong[][2] = {{7, 2}, {0, 2}, {6, 1000}, {1, INT64_MAX}, {6, (int64_t)1 << 61}};
     for (int i = 0; i < 5; i++) {
@@ -335,7 +340,8 @@ TEST(compiling_for_shapes_says_what_is_wrong) {
     compile_fails((dp_compile_options){.input_shape = "x:-1,4", .dynamic_batch_size = "1,1"}, "different");
     compile_fails((dp_compile_options){.input_shape = "x:-1,4", .dynamic_batch_size = "1;2"}, "dynamic_batch_size");
     compile_fails((dp_compile_options){.input_shape = "x:-1,4", .dynamic_image_size = "1,2"}, "height and width");
-    compile_fails((dp_compile_options){.input_shape = "x:-1,4", .dynamic_dims = "1", .dynamic_batch_size = "1"}, "only one");
+    compile_fails((dp_compile_options){.input_shape = "x:-1,4", .dynamic_dims = "1", .dynamic_batch_size = "1"},
+                  "only one");
     compile_fails((dp_compile_options){.input_shape = "x:5~2,4"}, "x:5~2,4");
     compile_fails((dp_compile_options){.input_shape = "x:-1,5"}, "made for 4");
     compile_fails((dp_compile_options){.input_shape = "x:-1,4", .precision_mode_v2 = "fp16"}, "precision");

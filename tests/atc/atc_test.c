@@ -89,7 +89,8 @@ static void flags_are_checked(void **state) {
     (void)state;
     works("--help", "--dynamic_batch_size");
     works("--version", "Doppel");
-    works(COMPILE "--input_shape=x:2,4 --log=info --input_format=ND --op_select_implmode=high_performance --mode=0", "success");
+    works(COMPILE "--input_shape=x:2,4 --log=info --input_format=ND --op_select_implmode=high_performance --mode=0",
+          "success");
     works("--model net.onnx --framework 5 --output net --soc_version Ascend910B3 --input_shape x:2,4", "success");
     fails("", "--model is missing");
     fails("net.onnx", "is no flag");
@@ -132,13 +133,14 @@ static void models_are_described(void **state) {
     fails("--mode=6 --om=vendor.om", "vendor");
 }
 
-static const char *const operators = "[{\"op\": \"Add\", \"input_desc\": [{\"format\": \"ND\", \"shape\": [2, 3], \"type\": \"float\"},"
-                                     "{\"format\": \"ND\", \"shape\": [3], \"type\": \"float\"}], \"output_desc\": "
-                                     "[{\"format\": \"ND\", \"shape\": [2, 3], \"type\": \"float\"}]},"
-                                     "{\"op\": \"Tile\", \"input_desc\": [{\"shape\": [2], \"type\": \"int32\"}, {\"shape\": [1], "
-                                     "\"type\": \"int64\", \"const_value\": [3]}], \"output_desc\": [{\"shape\": [6], \"type\": \"int32\"}]},"
-                                     "{\"op\": \"Cast\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": "
-                                     "[{\"shape\": [2], \"type\": \"int32\"}], \"attr\": [{\"name\": \"dst_type\", \"type\": \"int\", \"value\": 3}]}]";
+static const char *const operators =
+    "[{\"op\": \"Add\", \"input_desc\": [{\"format\": \"ND\", \"shape\": [2, 3], \"type\": \"float\"},"
+    "{\"format\": \"ND\", \"shape\": [3], \"type\": \"float\"}], \"output_desc\": "
+    "[{\"format\": \"ND\", \"shape\": [2, 3], \"type\": \"float\"}]},"
+    "{\"op\": \"Tile\", \"input_desc\": [{\"shape\": [2], \"type\": \"int32\"}, {\"shape\": [1], "
+    "\"type\": \"int64\", \"const_value\": [3]}], \"output_desc\": [{\"shape\": [6], \"type\": \"int32\"}]},"
+    "{\"op\": \"Cast\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": "
+    "[{\"shape\": [2], \"type\": \"int32\"}], \"attr\": [{\"name\": \"dst_type\", \"type\": \"int\", \"value\": 3}]}]";
 
 static void run_file(const char *name, void *const *inputs, void *output_at) {
     char path[256];
@@ -179,13 +181,16 @@ static void single_operators(void **state) {
         {"[{\"op\": \"Relu\", \"input_desc\": [{\"shape\": [-1], \"type\": \"float\"}]}]", "open dimension"},
         {"[{\"op\": \"Relu\", \"input_desc\": [{\"shape\": [1.5], \"type\": \"float\"}]}]", "whole number"},
         {"[{\"op\": \"Relu\", \"input_desc\": [{\"shape\": [4e15, 4e15], \"type\": \"float\"}]}]", "Relu"},
-        {"[{\"op\": \"Relu\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": [{\"shape\": [3], \"type\": "
+        {"[{\"op\": \"Relu\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": [{\"shape\": "
+         "[3], \"type\": "
          "\"float\"}]}]",
          "Relu"},
-        {"[{\"op\": \"Cast\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": [{\"shape\": [2], \"type\": "
+        {"[{\"op\": \"Cast\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}], \"output_desc\": [{\"shape\": "
+         "[2], \"type\": "
          "\"int32\"}], \"attr\": [{\"name\": \"dst_type\", \"type\": \"blob\", \"value\": 3}]}]",
          "blob"},
-        {"[{\"op\": \"Tile\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}, {\"shape\": [1], \"type\": \"int64\", "
+        {"[{\"op\": \"Tile\", \"input_desc\": [{\"shape\": [2], \"type\": \"float\"}, {\"shape\": [1], \"type\": "
+         "\"int64\", "
          "\"const_value\": [1, 2]}]}]",
          "const_value"},
     };

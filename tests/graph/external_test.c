@@ -124,7 +124,8 @@ static void wrong_places_are_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files_beside_the_model), cmocka_unit_test(files_elsewhere_are_refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files_beside_the_model),
+                                       cmocka_unit_test(files_elsewhere_are_refused),
                                        cmocka_unit_test(wrong_places_are_refused)};
     return cmocka_run_group_tests_name("graph_external", tests, set_up, tear_down);
 }

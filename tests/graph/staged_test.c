@@ -93,7 +93,8 @@ static const int64_t any[] = {-1}, one[] = {1}, none[] = {0};
 static maker *branches(void) {
     static const float two = 2, half = .5f, zero = 0;
     static const int64_t three = 3;
-    maker *m = make_begin(17), *then = make_begin(17), *other = make_begin(17), *inner[2] = {make_begin(17), make_begin(17)};
+    maker *m = make_begin(17), *then = make_begin(17), *other = make_begin(17),
+          *inner[2] = {make_begin(17), make_begin(17)};
     make_input(m, "x", FLOAT, 1, any);
     make_constant(m, "zero", FLOAT, 0, none, &zero, 4);
     make_constant(m, "k", FLOAT, 0, none, &half, 4);
@@ -180,7 +181,8 @@ static void loops_run(void **state) {
     dp_tensor inputs[] = {tensor_of(DP_I64, 0, none, &n), vector(1, &s), vector(1, &w)};
     run_fine(l, inputs);
     assert_true(floats(0)[0] == 15 && got[1].dims[0] == 4 && floats(1)[3] == 15);
-    assert_true(got[2].rank == 2 && got[2].dims[0] == 3 && got[2].dims[1] == 1 && floats(2)[0] == 3 && floats(2)[2] == 15);
+    assert_true(got[2].rank == 2 && got[2].dims[0] == 3 && got[2].dims[1] == 1 && floats(2)[0] == 3 &&
+                floats(2)[2] == 15);
     n = INT64_MAX; /* ended by the condition */
     run_fine(l, inputs);
     assert_true(floats(0)[0] == 127 && got[2].dims[0] == 6);
@@ -240,7 +242,8 @@ static void scans_run(void **state) {
 /* for i < n: for j < i: s += k, unless s is above 10: then s *= 2; k and n come from outside of both loops */
 static void loops_nest(void **state) {
     (void)state;
-    maker *m = make_begin(17), *outer = make_begin(17), *inner = make_begin(17), *big = make_begin(17), *small = make_begin(17);
+    maker *m = make_begin(17), *outer = make_begin(17), *inner = make_begin(17), *big = make_begin(17),
+          *small = make_begin(17);
     make_input(m, "n", INT64, 0, none);
     make_input(m, "k", FLOAT, 0, none);
     make_input(m, "s0", FLOAT, 0, none);
@@ -276,7 +279,8 @@ static void loops_nest(void **state) {
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < i; j++)
                 want = want > 10 ? 2 * want : want + k;
-        run_fine(l, (dp_tensor[]){tensor_of(DP_I64, 0, none, &n), tensor_of(DP_F32, 0, none, &k), tensor_of(DP_F32, 0, none, &s0)});
+        run_fine(l, (dp_tensor[]){tensor_of(DP_I64, 0, none, &n), tensor_of(DP_F32, 0, none, &k),
+                                  tensor_of(DP_F32, 0, none, &s0)});
         assert_true(floats(0)[0] == want);
     }
     unload(l);
@@ -378,9 +382,11 @@ static void exhausted_memory(void **state) {
             float x[3] = {1, 2, 3};
             int64_t n = 3;
             int opset;
-            dp_tensor for_loop[] = {tensor_of(DP_I64, 0, none, &n), vector(1, x), vector(1, x)}, for_branches[] = {vector(3, x)};
+            dp_tensor for_loop[] = {tensor_of(DP_I64, 0, none, &n), vector(1, x), vector(1, x)},
+                      for_branches[] = {vector(3, x)};
             dp_mem_fail_after(k);
-            if (dp_compile_open(&source, &model, &opset) == DP_OK && dp_staged_new(model->graph, opset, &staged) == DP_OK &&
+            if (dp_compile_open(&source, &model, &opset) == DP_OK &&
+                dp_staged_new(model->graph, opset, &staged) == DP_OK &&
                 dp_staged_run(staged, which ? for_loop : for_branches, give_room, NULL) == DP_OK)
                 done = dp_mem_fail_after_left() > 0;
             dp_mem_fail_after(0);
@@ -401,7 +407,7 @@ static void exhausted_memory(void **state) {
 /* The file of a model, with its shapes. */
 static void *pack(maker *m, const char *gears, size_t *out_size) {
     size_t size;
-    void *bytes = make_end(m, &size), *packed;
+    void *bytes = make_end(m, &size), *packed = NULL;
     dp_onnx_source source = {.bytes = bytes, .size_bytes = size};
     dp_shape_request request = {.kind = gears ? DP_SHAPES_BATCH : DP_SHAPES_FIXED, .option = "sizes", .gears = gears};
     dp_named_shape named = {"x", {1, {0}, {DP_SHAPES_ANY}}};
@@ -423,7 +429,8 @@ static void files_keep_sources(void **state) {
     void *bytes = pack(branches(), "3,4", &size);
     assert_int_equal(dp_model_file_read(bytes, size, &file), DP_OK);
     const dp_shapes *shapes = dp_model_file_shapes(file);
-    assert_true(shapes->kind == DP_SHAPES_BATCH && shapes->is_source && shapes->n_gears == 2 && shapes->numbers[1] == 4);
+    assert_true(shapes->kind == DP_SHAPES_BATCH && shapes->is_source && shapes->n_gears == 2 &&
+                shapes->numbers[1] == 4);
     loaded l = {.staged = NULL};
     assert_int_equal(dp_staged_new(dp_model_file_variant(file, 0)->graph, shapes->opset, &l.staged), DP_OK);
     float three[] = {1, 2, 3};
@@ -484,10 +491,11 @@ static void texts_of_shapes(void **state) {
     (void)state;
     dp_declared d;
     assert_true(dp_declared_parse("1,-1,3~5, 7~-1", &d) && d.rank == 4);
-    assert_true(!dp_declared_is_open(&d, 0) && dp_declared_is_open(&d, 1) && d.most[1] == DP_SHAPES_ANY && d.most[2] == 5 &&
-                d.least[3] == 7 && d.most[3] == DP_SHAPES_ANY);
+    assert_true(!dp_declared_is_open(&d, 0) && dp_declared_is_open(&d, 1) && d.most[1] == DP_SHAPES_ANY &&
+                d.most[2] == 5 && d.least[3] == 7 && d.most[3] == DP_SHAPES_ANY);
     assert_true(dp_declared_parse("", &d) && d.rank == 0);
-    static const char *const wrong[] = {"a", "1,", ",1", "-2", "5~3", "1~", "1,,2", "99999999999999999999", "1,1,1,1,1,1,1,1,1,1,1"};
+    static const char *const wrong[] = {
+        "a", "1,", ",1", "-2", "5~3", "1~", "1,,2", "99999999999999999999", "1,1,1,1,1,1,1,1,1,1,1"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_false(dp_declared_parse(wrong[i], &d));
     dp_declared inputs[2];
@@ -498,7 +506,8 @@ static void texts_of_shapes(void **state) {
     dp_shapes_gear(&shapes, 1, 1, &t);
     assert_true(shapes.n_gears == 2 && t.rank == 2 && t.dims[0] == 2 && t.dims[1] == 64);
     dp_free(shapes.numbers);
-    static const char *const bad[] = {"", "1", "1,2,3", "0,1", "1,2;", "1,2;1,2", "1,x", "1,2;3", "-1,2", "9999999999,1", "1;2"};
+    static const char *const bad[] = {"",    "1",     "1,2,3", "0,1",          "1,2;", "1,2;1,2",
+                                      "1,x", "1,2;3", "-1,2",  "9999999999,1", "1;2"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         shapes.numbers = NULL;
         if (strcmp(bad[i], "1,2;") == 0)
@@ -513,10 +522,12 @@ static void texts_of_shapes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_are_chosen),  cmocka_unit_test(loops_run),          cmocka_unit_test(stages_are_bounded),
-        cmocka_unit_test(scans_run),            cmocka_unit_test(loops_nest),
-        cmocka_unit_test(long_chains),          cmocka_unit_test(wrong_values_say_why), cmocka_unit_test(exhausted_memory),
-        cmocka_unit_test(files_keep_sources),   cmocka_unit_test(hostile_files),      cmocka_unit_test(texts_of_shapes),
+        cmocka_unit_test(branches_are_chosen),  cmocka_unit_test(loops_run),
+        cmocka_unit_test(stages_are_bounded),   cmocka_unit_test(scans_run),
+        cmocka_unit_test(loops_nest),           cmocka_unit_test(long_chains),
+        cmocka_unit_test(wrong_values_say_why), cmocka_unit_test(exhausted_memory),
+        cmocka_unit_test(files_keep_sources),   cmocka_unit_test(hostile_files),
+        cmocka_unit_test(texts_of_shapes),
     };
     return cmocka_run_group_tests_name("graph_staged", tests, NULL, NULL);
 }

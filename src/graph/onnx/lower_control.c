@@ -58,7 +58,8 @@ dp_status dp_low_branch(dp_lowering *l) {
 /* Bodies are run as often as the model says, by the staged runner (staged.h). */
 dp_status dp_low_apart(dp_lowering *l) {
     if (l->node->n_bodies != 1)
-        return dp_low_fail(l, DP_ERR_ARGUMENT, "there are %d graphs inside, but must be one, the body", l->node->n_bodies);
+        return dp_low_fail(l, DP_ERR_ARGUMENT, "there are %d graphs inside, but must be one, the body",
+                           l->node->n_bodies);
     l->runs_apart = true;
     return dp_low_fail(l, DP_ERR_UNSUPPORTED, "its body runs as often as is known only when the model runs");
 }
