@@ -44,8 +44,10 @@ typedef struct dp_known_kernel {
 DP_API void dp_kernel_announce(dp_known_kernel *kernel);
 DP_API void dp_kernel_forget(dp_known_kernel *kernel);
 
-/* The description of the kernel at `function` that was announced; `where` is the launching line. Returns 0 or an aclError when none was; the
- * reason is in aclGetRecentErrMsg. */
+/*
+ * The description of the kernel at `function` that was announced; `where` is the launching line. Returns 0, or an
+ * aclError when none was; the reason is in aclGetRecentErrMsg.
+ */
 DP_API int dp_kernel_of_pointer(const void *function, dp_loc where, dp_kernel_info *out_info);
 
 /*

@@ -1,8 +1,9 @@
 /*
  * guard.c - one frame with a handler for every exception.
  *
- * Unwinding asks each frame's personality routine, named in its unwind information, whether it has a handler. The frame below is written in
- * assembler because C has no way to name a routine of one's own. The C++ library is not needed: its functions are used when the program has it.
+ * Unwinding asks each frame's personality routine, named in its unwind information, whether it has a handler. The frame
+ * below is written in assembler because C has no way to name a routine of one's own. The C++ library is not needed: its
+ * functions are used when the program has it.
  */
 #include "base/guard.h"
 
@@ -19,8 +20,8 @@
 /* NULL when fn returned, else the exception that left it. */
 HIDDEN void *dp_guard_call(void (*fn)(void *), void *argument);
 HIDDEN extern const char dp_guard_landing[];
-HIDDEN _Unwind_Reason_Code dp_guard_personality(int version, _Unwind_Action actions, uint64_t class, struct _Unwind_Exception *exception,
-                                                struct _Unwind_Context *context);
+HIDDEN _Unwind_Reason_Code dp_guard_personality(int version, _Unwind_Action actions, uint64_t class,
+                                                struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
 #if defined(__x86_64__)
 __asm__(".text\n"
@@ -77,8 +78,8 @@ __asm__(".text\n"
 #endif
 
 /* A thread that ends inside the call (pthread_exit, cancellation) goes on unwinding. */
-_Unwind_Reason_Code dp_guard_personality(int version, _Unwind_Action actions, uint64_t class, struct _Unwind_Exception *exception,
-                                         struct _Unwind_Context *context) {
+_Unwind_Reason_Code dp_guard_personality(int version, _Unwind_Action actions, uint64_t class,
+                                         struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
     (void)class;
     if (version != 1 || (actions & _UA_FORCE_UNWIND))
         return _URC_CONTINUE_UNWIND;
@@ -97,7 +98,8 @@ WEAK void __cxa_end_catch(void);
 WEAK void *__cxa_current_exception_type(void);
 WEAK char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status);
 
-/* A type_info is its virtual table's address and its name, which has a '*' in front when the type is local to one file. */
+/* A type_info is its virtual table's address and its name, which has a '*' in front when the type is local to one file.
+ */
 static void name_type(const void *type_info, char *type, size_t type_bytes) {
     const char *name = ((const char *const *)type_info)[1];
     name += *name == '*';

@@ -17,7 +17,7 @@ typedef struct report {
     struct report *next;
     void (*fn)(void *);
     void *user_data;
-    dp_stream *stream; /* waits for the callback, and is held; NULL when it does not wait */
+    dp_stream *stream;    /* waits for the callback, and is held; NULL when it does not wait */
     uint64_t queue, task; /* what has run when the callback runs */
 } report;
 

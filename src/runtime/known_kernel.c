@@ -36,10 +36,12 @@ dp_status dp_launch_find_kernel(const void *function, dp_kernel_info *out_info) 
         return DP_OK;
     if (!function)
         return dp_fail(DP_ERR_ARGUMENT, "the launched pointer is NULL, but must point to a kernel");
-    return dp_fail(DP_ERR_NOT_FOUND,
-                   "nothing says which cores the function at %p needs: a pointer can launch a kernel that is no template and not overloaded, "
-                   "and whose name the program uses as a pointer in a source that ascc translates; launch others by name",
-                   function);
+    return dp_fail(
+        DP_ERR_NOT_FOUND,
+        "nothing says which cores the function at %p needs: a pointer can launch a kernel that is no template and not "
+        "overloaded, "
+        "and whose name the program uses as a pointer in a source that ascc translates; launch others by name",
+        function);
 }
 
 void dp_known_kernel_fork_prepare(void) {

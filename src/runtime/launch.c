@@ -93,8 +93,8 @@ static uint64_t launch_is_due(dp_watch *watch, uint64_t now_ns) {
     char sentence[DP_STREAM_ERROR_BYTES + 128];
     const dp_loc at = launch->info.kernel.launch;
     pthread_mutex_lock(&launch->lock);
-    snprintf(sentence, sizeof sentence, "%s:%u: %s; the device cannot be used until it ends", at.file ? at.file : "?", at.line,
-             launch->error);
+    snprintf(sentence, sizeof sentence, "%s:%u: %s; the device cannot be used until it ends", at.file ? at.file : "?",
+             at.line, launch->error);
     pthread_mutex_unlock(&launch->lock);
     launch->lost = true;
     dp_stream_lose(sentence);

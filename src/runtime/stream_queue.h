@@ -94,8 +94,9 @@ dp_status dp_stream_append(dp_stream *stream, dp_task *task);
 /* The same without that wait; never fails. */
 void dp_stream_append_plain(dp_stream *stream, dp_task *task);
 /*
- * A task that only marks a place in the stream needs no queue when everything before it has ended: takes its number, which is done at
- * once, and returns true. False: the stream (or the default stream before it) has work, or the profile wants to see a task; append one.
+ * A task that only marks a place in the stream needs no queue when everything before it has ended: takes its number,
+ * which is done at once, and returns true. False: the stream (or the default stream before it) has work, or the profile
+ * wants to see a task; append one.
  */
 bool dp_stream_pass(dp_stream *stream, uint64_t *out_number);
 
@@ -107,8 +108,10 @@ void dp_stream_task_done(dp_stream *stream);
 /* Marks the stream; the first failure stays. */
 void dp_stream_fail(dp_stream *stream, dp_status status, const char *sentence);
 void dp_stream_clear_error(dp_stream *stream);
-/* A function of the user (`what`) was left by an exception of C++ type `type` ("" = unknown): logs it and marks the stream that waits for it
- * (NULL = none does). */
+/*
+ * A function of the user (`what`) was left by an exception of C++ type `type` ("" = unknown): logs it and marks the
+ * stream that waits for it (NULL = none does).
+ */
 dp_status dp_task_threw(dp_stream *stream, const char *what, const char *type);
 /* Waits until task `number` is done, helping if there is no deadline. */
 dp_status dp_stream_wait(dp_stream *stream, uint64_t number, uint64_t deadline_ns);

@@ -59,8 +59,9 @@ done:
 }
 
 dp_status dp_task_threw(dp_stream *stream, const char *what, const char *type) {
-    dp_status status = dp_fail(DP_ERR_STATE, "%s threw a C++ exception%s%s%s and did not catch it; its caller is C, so catch it inside", what,
-                               type[0] ? " (" : "", type, type[0] ? ")" : "");
+    dp_status status = dp_fail(
+        DP_ERR_STATE, "%s threw a C++ exception%s%s%s and did not catch it; its caller is C, so catch it inside", what,
+        type[0] ? " (" : "", type, type[0] ? ")" : "");
     dp_log("runtime", DP_LOG_ERROR, "%s", dp_fail_message());
     if (stream)
         dp_stream_fail(stream, status, dp_fail_message());
