@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "media/values.h"
 #include "runtime/device_memory.h"
 #include "runtime/task.h"
 
@@ -362,4 +363,90 @@ aclError acldvppVpcBatchCropResizeMakeBorderAsync(acldvppChannelDesc *channelDes
         call, channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs,
         &(request){.crops = cropAreas, .borders = (const acldvppBorderConfig *const *)borderCfgs, .resizes = true},
         resizeConfig, true, stream);
+}
+
+/* Values. */
+
+typedef struct count_job {
+    dp_picture picture;
+    acldvppHist *hist; /* held */
+} count_job;
+
+static dp_status run_count(void *payload) {
+    const count_job *j = payload;
+    memset(j->hist->counts, 0, sizeof j->hist->counts);
+    j->hist->dims = dp_picture_count(&j->picture, j->hist->counts);
+    j->hist->ret_code = 0;
+    return DP_OK;
+}
+
+static void end_count(void *payload) {
+    dp_dvpp_release_hist(((count_job *)payload)->hist);
+}
+
+aclError acldvppVpcCalcHistAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *srcPicDesc, acldvppHist *hist,
+                                 void *reserve, aclrtStream stream) {
+    dp_api_call call = DP_API_CALL();
+    call.stream = stream;
+    (void)reserve;
+    const acldvppPicDesc *desc =
+        dp_dvpp_channel(channelDesc, DVPP_CHNMODE_VPC) ? dp_dvpp_picture(srcPicDesc, "srcPicDesc") : NULL;
+    count_job j = {.hist = desc ? dp_object_get(DP_OBJECT_DVPP_HIST, hist, "hist") : NULL};
+    if (!j.hist)
+        return dp_api_end(&call, DP_ERR_ARGUMENT);
+    dp_status status = dp_dvpp_take(desc, "srcPicDesc", &j.picture);
+    if (status != DP_OK)
+        return dp_api_end(&call, status);
+    atomic_fetch_add(&j.hist->references, 1);
+    status = dp_task_submit(stream, "picture", run_count, end_count, &j, sizeof j);
+    if (status != DP_OK)
+        dp_dvpp_release_hist(j.hist);
+    return dp_api_end(&call, status);
+}
+
+typedef struct map_job {
+    dp_picture src, dst;
+    acldvppPicDesc *result; /* held */
+    uint8_t tables[DP_DVPP_DIMS][DP_DVPP_VALUES];
+} map_job;
+
+static dp_status run_map(void *payload) {
+    const map_job *j = *(map_job **)payload;
+    dp_status status = dp_picture_map(&j->src, &j->dst, j->tables);
+    j->result->ret_code = dp_dvpp_ret_code(status);
+    return status;
+}
+
+static void end_map(void *payload) {
+    map_job *j = *(map_job **)payload;
+    dp_dvpp_release(j->result);
+    dp_free(j);
+}
+
+aclError acldvppVpcEqualizeHistAsync(const acldvppChannelDesc *channelDesc, const acldvppPicDesc *inputDesc,
+                                     acldvppPicDesc *outputDesc, const acldvppLutMap *lutMap, aclrtStream stream) {
+    dp_api_call call = DP_API_CALL();
+    call.stream = stream;
+    const acldvppPicDesc *in =
+        dp_dvpp_channel(channelDesc, DVPP_CHNMODE_VPC) ? dp_dvpp_picture(inputDesc, "inputDesc") : NULL;
+    acldvppPicDesc *out = in ? dp_dvpp_picture(outputDesc, "outputDesc") : NULL;
+    const acldvppLutMap *map = out ? dp_object_get(DP_OBJECT_DVPP_LUT, lutMap, "lutMap") : NULL;
+    if (!map)
+        return dp_api_end(&call, DP_ERR_ARGUMENT);
+    map_job *j = dp_alloc(DP_MEM_MEDIA, sizeof *j);
+    dp_status status =
+        j ? dp_dvpp_take(in, "inputDesc", &j->src) : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
+    if (status == DP_OK)
+        status = dp_dvpp_take(out, "outputDesc", &j->dst);
+    if (status != DP_OK) {
+        dp_free(j);
+        return dp_api_end(&call, status);
+    }
+    memcpy(j->tables, map->values, sizeof j->tables);
+    j->result = out;
+    dp_dvpp_hold(out);
+    status = dp_task_submit(stream, "picture", run_map, end_map, &j, sizeof j);
+    if (status != DP_OK)
+        end_map(&j);
+    return dp_api_end(&call, status);
 }

@@ -21,6 +21,7 @@
     "operators are not found by kernels of the application; launch the kernel with <<<>>> instead"
 #define DP_REASON_OP_DUMP "arguments of device tasks are not dumped; DOPPEL_LOG=ops prints every executed operator"
 #define DP_REASON_OP_GRAPH "a single operator makes no graph; DOPPEL_LOG=ops prints every executed operator"
+#define DP_REASON_PYRAMID "pictures are not filtered by this version; halve them with acldvppVpcResizeAsync and interpolation 4 (area)"
 #define DP_REASON_VIDEO "this version knows pictures, but no video: decode or encode it outside, and take the pictures"
 #define DP_REASON_COLLECTIVES "there is no collective communication in this version"
 
