@@ -9,7 +9,7 @@
 #include "media/draw.h"
 #include "runtime/pool.h"
 
-enum { MATRIX_MOST = 8191 }; /* 32 times: sums stay within 32 bits */
+enum { MATRIX_MOST = 1023, MATRIX_BITS = 8 }; /* factors below 4, as dp_colour_matrix has them */
 
 void dp_aipp_clear(dp_aipp *aipp) {
     *aipp = (dp_aipp){.var_reci = {1, 1, 1, 1}};
@@ -191,12 +191,11 @@ typedef struct work {
 static dp_colour_matrix matrix_of(const dp_aipp *a) {
     dp_colour_matrix m;
     for (int i = 0; i < 3; i++) {
-        int32_t bias = 0;
+        m.bias[i] = a->output_bias[i] * (1 << DP_COLOUR_BITS);
         for (int k = 0; k < 3; k++) {
-            m.c[i][k] = a->matrix[3 * i + k] * 64; /* 8 bits behind the point to 14 */
-            bias += m.c[i][k] * a->input_bias[k];
+            m.c[i][k] = (int16_t)(a->matrix[3 * i + k] * (1 << (DP_COLOUR_BITS - MATRIX_BITS)));
+            m.bias[i] -= m.c[i][k] * a->input_bias[k];
         }
-        m.c[i][3] = a->output_bias[i] * (1 << 14) - bias;
     }
     return m;
 }

@@ -9,7 +9,7 @@
 #include "media/draw.h"
 #include "runtime/pool.h"
 
-enum { ONE = 1 << 14 }; /* 1 in the matrix */
+enum { ONE = 1 << DP_COLOUR_BITS }; /* 1 in the matrix */
 
 static void luma_weights(int colour_space, double *red, double *blue) {
     static const double weights[][2] = {{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}};
@@ -17,8 +17,8 @@ static void luma_weights(int colour_space, double *red, double *blue) {
     *blue = weights[colour_space / 2][1];
 }
 
-static int32_t fixed(double value) {
-    return (int32_t)lround(value * ONE);
+static int16_t fixed(double value) {
+    return (int16_t)lround(value * ONE);
 }
 
 dp_colour_matrix dp_colour_to_rgb(int colour_space) {
@@ -26,12 +26,12 @@ dp_colour_matrix dp_colour_to_rgb(int colour_space) {
     luma_weights(colour_space, &red, &blue);
     bool narrow = colour_space & 1;
     double luma = narrow ? 255.0 / 219 : 1, chroma = narrow ? 255.0 / 224 : 1, green = 1 - red - blue;
-    dp_colour_matrix m = {
-        {{fixed(luma), 0, fixed(2 * (1 - red) * chroma)},
-         {fixed(luma), -fixed(2 * (1 - blue) * blue / green * chroma), -fixed(2 * (1 - red) * red / green * chroma)},
-         {fixed(luma), fixed(2 * (1 - blue) * chroma), 0}}};
+    const double to_green[2] = {-2 * (1 - blue) * blue / green * chroma, -2 * (1 - red) * red / green * chroma};
+    dp_colour_matrix m = {.c = {{fixed(luma), 0, fixed(2 * (1 - red) * chroma)},
+                                {fixed(luma), fixed(to_green[0]), fixed(to_green[1])},
+                                {fixed(luma), fixed(2 * (1 - blue) * chroma), 0}}};
     for (int i = 0; i < 3; i++)
-        m.c[i][3] = ONE / 2 - m.c[i][0] * (narrow ? 16 : 0) - (m.c[i][1] + m.c[i][2]) * 128;
+        m.bias[i] = ONE / 2 - m.c[i][0] * (narrow ? 16 : 0) - (m.c[i][1] + m.c[i][2]) * 128;
     return m;
 }
 
@@ -40,15 +40,15 @@ dp_colour_matrix dp_colour_to_yuv(int colour_space) {
     luma_weights(colour_space, &red, &blue);
     bool narrow = colour_space & 1;
     double luma = narrow ? 219.0 / 255 : 1, chroma = (narrow ? 224.0 / 255 : 1) / 2;
-    dp_colour_matrix m = {{{fixed(red * luma), 0, fixed(blue * luma)},
-                           {fixed(-red / (1 - blue) * chroma), 0, fixed(chroma)},
-                           {fixed(chroma), 0, fixed(-blue / (1 - red) * chroma)}}};
+    dp_colour_matrix m = {.c = {{fixed(red * luma), 0, fixed(blue * luma)},
+                                {fixed(-red / (1 - blue) * chroma), 0, fixed(chroma)},
+                                {fixed(chroma), 0, fixed(-blue / (1 - red) * chroma)}}};
     /* so that white is white and grey has no colour */
-    m.c[0][1] = fixed(luma) - m.c[0][0] - m.c[0][2];
-    m.c[1][1] = -m.c[1][0] - m.c[1][2];
-    m.c[2][1] = -m.c[2][0] - m.c[2][2];
-    m.c[0][3] = ONE / 2 + (narrow ? 16 * ONE : 0);
-    m.c[1][3] = m.c[2][3] = ONE / 2 + 128 * ONE;
+    m.c[0][1] = (int16_t)(fixed(luma) - m.c[0][0] - m.c[0][2]);
+    m.c[1][1] = (int16_t)(-m.c[1][0] - m.c[1][2]);
+    m.c[2][1] = (int16_t)(-m.c[2][0] - m.c[2][2]);
+    m.bias[0] = ONE / 2 + (narrow ? 16 * ONE : 0);
+    m.bias[1] = m.bias[2] = ONE / 2 + 128 * ONE;
     return m;
 }
 

@@ -72,17 +72,58 @@ static inline uint8_t limit(int32_t v) {
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
+/* Its own function, so that the compiler believes that no row overlaps another. */
+static void three_plain(const dp_colour_matrix m, const uint8_t *restrict x, const uint8_t *restrict y,
+                        const uint8_t *restrict z, uint8_t *restrict a, uint8_t *restrict b, uint8_t *restrict c,
+                        size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) {
+        int16_t p = x[i], q = y[i], r = z[i];
+        a[i] = limit((m.c[0][0] * p + m.c[0][1] * q + m.c[0][2] * r + m.bias[0]) >> DP_COLOUR_BITS);
+        b[i] = limit((m.c[1][0] * p + m.c[1][1] * q + m.c[1][2] * r + m.bias[1]) >> DP_COLOUR_BITS);
+        c[i] = limit((m.c[2][0] * p + m.c[2][1] * q + m.c[2][2] * r + m.bias[2]) >> DP_COLOUR_BITS);
+    }
+}
+
+#if DP_MATH_RUNG != DP_RUNG_GENERIC
+/*
+ * Sixteen at a time: pairs of 16-bit values times pairs of factors, summed in 32 bits, and the processor's saturating
+ * packs. The compiler finds neither; its own code for the plain loop takes three times as long or more.
+ */
+static size_t three_packed(const dp_colour_matrix *m, const uint8_t *const in[3], uint8_t *const out[3], size_t n) {
+    __m256i first[3], second[3], bias[3];
+    for (int k = 0; k < 3; k++) {
+        first[k] = _mm256_set1_epi32((uint16_t)m->c[k][0] | (int32_t)((uint32_t)(uint16_t)m->c[k][1] << 16));
+        second[k] = _mm256_set1_epi32((uint16_t)m->c[k][2]);
+        bias[k] = _mm256_set1_epi32(m->bias[k]);
+    }
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i p = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(in[0] + i)));
+        __m256i q = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(in[1] + i)));
+        __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(in[2] + i))), zero = _mm256_setzero_si256();
+        __m256i pq_low = _mm256_unpacklo_epi16(p, q), pq_high = _mm256_unpackhi_epi16(p, q);
+        __m256i r_low = _mm256_unpacklo_epi16(r, zero), r_high = _mm256_unpackhi_epi16(r, zero);
+        for (int k = 0; k < 3; k++) {
+            __m256i low = _mm256_add_epi32(_mm256_madd_epi16(pq_low, first[k]), _mm256_madd_epi16(r_low, second[k]));
+            __m256i high = _mm256_add_epi32(_mm256_madd_epi16(pq_high, first[k]), _mm256_madd_epi16(r_high, second[k]));
+            low = _mm256_srai_epi32(_mm256_add_epi32(low, bias[k]), DP_COLOUR_BITS);
+            high = _mm256_srai_epi32(_mm256_add_epi32(high, bias[k]), DP_COLOUR_BITS);
+            __m256i words = _mm256_packs_epi32(low, high), bytes = _mm256_packus_epi16(words, words);
+            _mm_storeu_si128((void *)(out[k] + i), _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
+        }
+    }
+    return i;
+}
+#endif
+
 static void DP_RUNG(colour)(const dp_colour_matrix *matrix, const uint8_t *const in[3], uint8_t *const out[3],
                             size_t n) {
-    const uint8_t *restrict x = in[0], *restrict y = in[1], *restrict z = in[2];
-    uint8_t *restrict a = out[0], *restrict b = out[1], *restrict c = out[2];
-    const dp_colour_matrix m = *matrix;
-    DP_IVDEP for (size_t i = 0; i < n; i++) {
-        int32_t p = x[i], q = y[i], r = z[i];
-        a[i] = limit((m.c[0][0] * p + m.c[0][1] * q + m.c[0][2] * r + m.c[0][3]) >> 14);
-        b[i] = limit((m.c[1][0] * p + m.c[1][1] * q + m.c[1][2] * r + m.c[1][3]) >> 14);
-        c[i] = limit((m.c[2][0] * p + m.c[2][1] * q + m.c[2][2] * r + m.c[2][3]) >> 14);
-    }
+    size_t done = 0;
+#if DP_MATH_RUNG != DP_RUNG_GENERIC
+    done = three_packed(matrix, in, out, n);
+#endif
+    three_plain(*matrix, in[0] + done, in[1] + done, in[2] + done, out[0] + done, out[1] + done, out[2] + done,
+                n - done);
 }
 
 static void DP_RUNG(down)(const uint8_t *const *rows, const float *weights, size_t taps, float *restrict out,

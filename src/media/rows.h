@@ -7,10 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* out[i] = (c[i][0] * x + c[i][1] * y + c[i][2] * z + c[i][3]) >> 14, limited to 0..255. */
+/* out[i] = (c[i][0] * x + c[i][1] * y + c[i][2] * z + bias[i]) >> 13, limited to 0..255. Factors below 4: 16-bit
+ * products. */
 typedef struct dp_colour_matrix {
-    int32_t c[3][4];
+    int16_t c[3][3];
+    int32_t bias[3];
 } dp_colour_matrix;
+enum { DP_COLOUR_BITS = 13 };
 
 typedef struct dp_rows {
     /* Channels apart and together; n is the number of pixels, or of pairs. */

@@ -236,7 +236,7 @@ static void settings_that_do_not_fit(void **state) {
     refuses(a, &t, "left_padding_size is -3");
     a = good;
     a.csc = 1;
-    a.matrix[4] = 9000;
+    a.matrix[4] = 1024;
     refuses(a, &t, "matrix");
     refuses(settings(DP_AIPP_YUV400), &t, "gives 1 channels, but the model's input has 3");
     a = good;
