@@ -1,9 +1,8 @@
 /*
  * acl_mdl.h - models: loading, describing and executing compiled models, image preprocessing, captured graphs.
  *
- * Doppel loads and executes models that its own atc has compiled for fixed shapes. Buffers of data sets are device memory of
- * at least the size that the description tells. What is not done yet - batch sizes and shapes chosen at run time,
- * AIPP, bundles, queues, dumps, captured streams - is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in
+ * Doppel loads and executes models that its own atc has compiled. Buffers of data sets are device memory of at least the size
+ * that the description tells. What is not done yet - bundles, queues, captured streams - is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in
  * aclGetRecentErrMsg, or NULL, 0 or the type's "undefined" value where a function does not return a code.
  */
 #ifndef ACL_MDL_H
