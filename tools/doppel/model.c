@@ -256,7 +256,7 @@ static void ask_aipp(const model *m, model_end *e, size_t index) {
 static bool describe(model *m, bool is_input, int index, const model_choice *choice) {
     model_end *e = is_input ? &m->inputs[index] : &m->outputs[index];
     size_t i = (size_t)index;
-    aclError code = is_input ? aclmdlGetInputDims(m->desc, i, &e->shape) : aclmdlGetOutputDims(m->desc, i, &e->shape);
+    aclError code = is_input ? aclmdlGetInputDims(m->desc, i, &e->shape) : aclmdlGetCurOutputDims(m->desc, i, &e->shape);
     if (code != ACL_SUCCESS)
         return fail(m, "the model cannot be described");
     e->name = is_input ? aclmdlGetInputNameByIndex(m->desc, i) : aclmdlGetOutputNameByIndex(m->desc, i);
@@ -271,6 +271,8 @@ static bool describe(model *m, bool is_input, int index, const model_choice *cho
     if (is_input && open && (!choose_shape(m, e, choice) || !measure(m, e)))
         return false;
     e->is_open = !is_input && (open || e->bytes == 0);
+    if (!is_input && !e->is_open && m->has_gears && !measure(m, e)) /* of the size that was chosen, not the largest */
+        return false;
     if (e->is_open)
         e->bytes = e->count = 0;
     e->host = calloc(e->bytes + 1, 1);
@@ -290,6 +292,49 @@ static bool describe(model *m, bool is_input, int index, const model_choice *cho
     return !is_input || !open || announce(m, e, index);
 }
 
+/* The numbers that stand for the -1 of inputs, first those of the first input; how many. */
+static size_t chosen_numbers(const model *m, int64_t *out, size_t room) {
+    size_t n = 0;
+    for (int i = 0; i < m->n_inputs; i++) {
+        aclmdlIODims declared;
+        if (aclmdlGetInputDims(m->desc, (size_t)i, &declared) != ACL_SUCCESS)
+            continue;
+        for (size_t d = 0; d < declared.dimCount; d++)
+            if (declared.dims[d] < 0 && n < room)
+                out[n++] = m->inputs[i].dims[d];
+    }
+    return n;
+}
+
+/* The model was compiled for a list of sizes: that of the inputs' shapes, by the input that takes the choice. */
+static bool choose_gear(model *m, size_t index) {
+    model_end *e = &m->inputs[index]; /* its memory is freed with the others' */
+    aclmdlBatch batch;
+    aclmdlHW hw;
+    aclmdlIODims all = {.dimCount = 0};
+    int64_t numbers[128];
+    size_t bytes = aclmdlGetInputSizeByIndex(m->desc, index), n = chosen_numbers(m, numbers, 128);
+    if (aclrtMalloc(&e->device, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS)
+        return fail(m, ACL_DYNAMIC_TENSOR_NAME);
+    aclDataBuffer *buffer = aclCreateDataBuffer(e->device, bytes);
+    if (!buffer || aclmdlAddDatasetBuffer(m->in, buffer) != ACL_SUCCESS)
+        return fail(m, ACL_DYNAMIC_TENSOR_NAME);
+    for (int i = 0; i < m->n_inputs; i++)
+        for (int d = 0; d < m->inputs[i].rank && all.dimCount < 128; d++)
+            all.dims[all.dimCount++] = m->inputs[i].dims[d];
+    aclError code = aclmdlGetDynamicBatch(m->desc, &batch);
+    if (code == ACL_SUCCESS)
+        code = aclmdlGetDynamicHW(m->desc, index, &hw);
+    if (code == ACL_SUCCESS && batch.batchCount)
+        code = aclmdlSetDynamicBatchSize(m->id, m->in, index, n ? (uint64_t)numbers[0] : 0);
+    else if (code == ACL_SUCCESS && hw.hwCount)
+        code = aclmdlSetDynamicHWSize(m->id, m->in, index, n > 1 ? (uint64_t)numbers[0] : 0, n > 1 ? (uint64_t)numbers[1] : 0);
+    else if (code == ACL_SUCCESS)
+        code = aclmdlSetInputDynamicDims(m->id, m->in, index, &all);
+    m->has_gears = true;
+    return code == ACL_SUCCESS || fail(m, "no such size");
+}
+
 static bool describe_all(model *m, const model_choice *choice) {
     m->desc = aclmdlCreateDesc();
     m->in = aclmdlCreateDataset();
@@ -304,12 +349,9 @@ static bool describe_all(model *m, const model_choice *choice) {
     }
     for (; m->n_inputs < (int)n_inputs; m->n_inputs++) {
         if (strcmp(aclmdlGetInputNameByIndex(m->desc, (size_t)m->n_inputs), ACL_DYNAMIC_TENSOR_NAME) == 0) {
-            fprintf(stderr,
-                    "%s: the model was compiled for a choice of sizes, which is made by aclmdlSetDynamicBatchSize and "
-                    "its kin: "
-                    "compile it for one size\n",
-                    m->command);
-            return false;
+            if (!choose_gear(m, (size_t)m->n_inputs))
+                return false;
+            break; /* it is the last, and none of the user's */
         }
         if (!describe(m, true, m->n_inputs, choice))
             return false;

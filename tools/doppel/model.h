@@ -38,6 +38,7 @@ typedef struct model {
     const char *command; /* for messages */
     bool started;        /* the runtime is */
     bool loaded;
+    bool has_gears; /* compiled for a list of sizes; one is chosen */
     uint32_t id;
     double load_ms;
     aclmdlDesc *desc;
