@@ -3,7 +3,8 @@
  * ResNet-50, MobileNetV2 and PP-OCR, batch 1, against oneDNN's convolution in the formats it likes best, with the same
  * ReLU; both take turns. Columns: our time, speed in terms of direct convolution, share of the processor's peak of
  * multiplications (measured here, on as many threads), oneDNN's share, and the ratio of times (theirs by ours: above 1,
- * we are faster). Minima.
+ * we are faster). Minima. With several threads run it under OMP_WAIT_POLICY=passive: else the peer's threads go on
+ * spinning while ours work.
  */
 #include <stdint.h>
 #include <stdio.h>
