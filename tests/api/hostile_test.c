@@ -14,7 +14,7 @@
 #define BUFFER_BYTES 65536
 #define ROUNDS (SANITIZED ? 30 : 150)
 
-static prototype functions[600];
+static prototype functions[1000];
 static size_t function_count;
 
 /* Functions that read or write host memory of the size they are told: numbers stay within the buffers below. Nested:
@@ -35,6 +35,11 @@ static const struct {
     {"aclopSetAttrListListInt", 8, true, false},
     {"aclopSetAttrListString", 64, true, false},
     {"aclopSetAttrList", 64, false, false},
+    {"acldvppJpegGetImageInfo", 4096, false, false},
+    {"acldvppJpegPredictDecSize", 4096, false, false},
+    {"acldvppPngGetImageInfo", 4096, false, false},
+    {"acldvppPngPredictDecSize", 4096, false, false},
+    {"hi_mpi_vpc_batch", 64, true, false},
     {"aclrtProcessReport", LONG_MAX, false, true},
     {"aclrtProcessHostFunc", LONG_MAX, false, true},
 };

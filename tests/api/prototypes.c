@@ -63,6 +63,11 @@ static parameter classify(const char *begin, size_t length) {
         snprintf(p.type, sizeof p.type, "array*");
         return p;
     }
+    if (strchr(copy, '[')) {
+        p.kind = PARAMETER_POINTER;
+        snprintf(p.type, sizeof p.type, "array*");
+        return p;
+    }
     for (char *word; (word = strstr(copy, "const "));)
         memset(word, ' ', 6);
     for (end = copy + strlen(copy); end > copy && (isspace((unsigned char)end[-1]));)
@@ -128,18 +133,21 @@ size_t prototypes_read(const char *include_dir, prototype *out, size_t capacity)
     static const char marker[] = "ACL_FUNC_VISIBILITY ";
     char path[512];
     size_t count = 0;
-    snprintf(path, sizeof path, "%s/acl", include_dir);
-    DIR *dir = opendir(path);
-    if (!dir)
-        die("cannot open", path);
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || strcmp(dot, ".h") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/acl/%s", include_dir, entry->d_name);
-        append_file(path);
+    static const char *const folders[] = {"acl", "acl/ops", "acl/dvpp"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", include_dir, folders[i]);
+        DIR *dir = opendir(path);
+        if (!dir)
+            die("cannot open", path);
+        for (struct dirent *entry; (entry = readdir(dir));) {
+            const char *dot = strrchr(entry->d_name, '.');
+            if (!dot || strcmp(dot, ".h") != 0)
+                continue;
+            snprintf(path, sizeof path, "%s/%s/%s", include_dir, folders[i], entry->d_name);
+            append_file(path);
+        }
+        closedir(dir);
     }
-    closedir(dir);
     if (!text)
         die("no headers in", include_dir);
     blank_comments();

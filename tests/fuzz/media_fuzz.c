@@ -138,19 +138,17 @@ static void add_seed(int kind, unsigned how, const void *bytes, size_t n) {
 
 static void make_seeds(void) {
     static const char *const texts[] = {
-        "aipp_op { aipp_mode: static input_format: YUV420SP_U8 csc_switch: true rbuv_swap_switch: false "
-        "src_image_size_w: 224\n"
-        "src_image_size_h: 224 matrix_r0c0: 256 matrix_r0c2: 359 matrix_r1c0: 256 matrix_r1c1: -88 matrix_r1c2: -183\n"
-        "matrix_r2c0: 256 matrix_r2c1: 454 input_bias_1: 128 input_bias_2: 128 min_chn_0: 123.5 var_reci_chn_0: 0.0039 "
-        "}",
-        "aipp_op { input_format: RGB888_U8 src_image_size_w: 300 src_image_size_h: 250 crop: true load_start_pos_w: 6 "
-        "crop_size_w: 200\n"
-        "crop_size_h: 200 load_start_pos_h: 8 padding: true left_padding_size: 12 right_padding_size: 12 "
-        "top_padding_size: 20\n"
-        "bottom_padding_size: 4 padding_value: 128 mean_chn_0: 104 }",
-        "aipp_op { input_format: XRGB8888_U8 ax_swap_switch: true resize: true src_image_size_w: 64 src_image_size_h: "
-        "48 }",
-        "aipp_op { aipp_mode: dynamic related_input_name: \"x\" max_src_image_size: 752640 } # and nothing else\n",
+        ("aipp_op { aipp_mode: static input_format: YUV420SP_U8 csc_switch: true rbuv_swap_switch: false\n"
+         "src_image_size_w: 224 src_image_size_h: 224 matrix_r0c0: 256 matrix_r0c2: 359 matrix_r1c0: 256\n"
+         "matrix_r1c1: -88 matrix_r1c2: -183 matrix_r2c0: 256 matrix_r2c1: 454 input_bias_1: 128\n"
+         "input_bias_2: 128 min_chn_0: 123.5 var_reci_chn_0: 0.0039 }"),
+        ("aipp_op { input_format: RGB888_U8 src_image_size_w: 300 src_image_size_h: 250 crop: true\n"
+         "load_start_pos_w: 6 crop_size_w: 200 crop_size_h: 200 load_start_pos_h: 8 padding: true\n"
+         "left_padding_size: 12 right_padding_size: 12 top_padding_size: 20 bottom_padding_size: 4\n"
+         "padding_value: 128 mean_chn_0: 104 }"),
+        ("aipp_op { input_format: XRGB8888_U8 ax_swap_switch: true resize: true src_image_size_w: 64\n"
+         "src_image_size_h: 48 }"),
+        ("aipp_op { aipp_mode: dynamic related_input_name: \"x\" max_src_image_size: 752640 } # nothing else\n"),
     };
     static const int samplings[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
     size_t n;

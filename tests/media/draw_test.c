@@ -343,8 +343,8 @@ static void rungs_agree(void **state) {
             in[k][i] = (uint8_t)(rand() >> 7);
     for (int i = 0; i < ROOM; i++) {
         index[i] = rand() % (N - 2);
-        weight[i] = (float)rand() / RAND_MAX;
-        weight[i + ROOM] = weight[i + 2 * ROOM] = (float)rand() / RAND_MAX - 0.3f;
+        weight[i] = (float)(rand() % 1000) / 1000;
+        weight[i + ROOM] = weight[i + 2 * ROOM] = (float)(rand() % 1000) / 1000 - 0.3f;
     }
     for (int rung = 1; rung <= (int)dp_cpu_best_isa(); rung++)
         for (size_t n = 1; n <= N; n += n < 70 ? 1 : 37) {
