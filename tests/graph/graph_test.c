@@ -306,6 +306,37 @@ static void wrong_models_say_why(void **state) {
     fails(m, "99");
 }
 
+/* Files whose nodes stand in another order than they can run in: the order is found; a circle has none. */
+static void nodes_are_put_in_order(void **state) {
+    (void)state;
+    const float x[16] = {-3, 1, 2, -1, 0, 4, 5, -6, 7, 8, -9, 10, 11, 12, -13, 14};
+    float y[16];
+    size_t size;
+    dp_model *model = NULL;
+    dp_program *program;
+    maker *m = begin();
+    make_node(m, "Add", "a c", "y");
+    make_node(m, "Neg", "b", "c");
+    make_node(m, "Relu", "a", "b");
+    make_node(m, "Abs", "x", "a");
+    void *bytes = make_end(m, &size);
+    assert_int_equal(dp_compile_onnx(bytes, size, NULL, NULL, 0, NULL, &model), DP_OK);
+    free(bytes);
+    assert_int_equal(dp_program_new(model->graph, &program), DP_OK);
+    void *work = aligned_alloc(64, (dp_program_work_bytes(program) + 127) / 64 * 64);
+    assert_int_equal(dp_program_run(program, (void *[]){(void *)(uintptr_t)x}, (void *[]){y}, work), DP_OK);
+    for (int i = 0; i < 16; i++)
+        assert_float_equal(y[i], 0, 0); /* |x| - relu(|x|) */
+    free(work);
+    dp_program_free(program);
+    dp_model_free(model);
+    m = begin();
+    make_node(m, "Add", "x c", "b");
+    make_node(m, "Neg", "b", "c");
+    make_node(m, "Relu", "c", "y");
+    fails(m, "which nothing before it makes");
+}
+
 /* Every allocation of a compilation fails once; nothing leaks, nothing crashes. */
 static void exhausted_memory(void **state) {
     (void)state;
@@ -370,7 +401,8 @@ int main(void) {
         cmocka_unit_test(norms_go_into_convolutions),
         cmocka_unit_test(a_file_holds_variants), cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(hostile_onnx_files),    cmocka_unit_test(deep_nesting_is_refused),
-        cmocka_unit_test(wrong_models_say_why),  cmocka_unit_test(exhausted_memory),
+        cmocka_unit_test(wrong_models_say_why),  cmocka_unit_test(nodes_are_put_in_order),
+        cmocka_unit_test(exhausted_memory),
         cmocka_unit_test(places),
     };
     return cmocka_run_group_tests_name("graph", tests, NULL, NULL);

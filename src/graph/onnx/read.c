@@ -4,6 +4,7 @@
 
 #include "graph/onnx/depth.h"
 #include "graph/onnx/onnx.h"
+#include "graph/onnx/order.h"
 #include "graph/onnx/tensor.h"
 
 /* Names seen so far in one graph; those of the graphs around it are looked up there. */
@@ -301,9 +302,13 @@ static dp_status read_graph(reader *r, const Onnx__GraphProto *from, const scope
     if (from->n_sparse_initializer)
         return dp_fail(DP_ERR_UNSUPPORTED, "graph \"%s\" has sparse initializers, which are not supported",
                        graph->name);
+    uint32_t *order = NULL;
     dp_status status = read_ends(r, from, &names, graph);
+    if (status == DP_OK)
+        status = dp_onnx_order(from, &order);
     for (size_t i = 0; i < from->n_node && status == DP_OK; i++)
-        status = read_node(r, from->node[i], i, &names, graph);
+        status = read_node(r, from->node[order[i]], order[i], &names, graph);
+    dp_free(order);
     if (status == DP_OK)
         status = read_outputs(r, from, &names, graph);
     tdestroy(names.values, keep_value);
