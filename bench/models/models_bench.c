@@ -86,10 +86,12 @@ static void fill(end *e) {
     }
 }
 
+/* An end of no bytes is an output whose size a run finds: it gets its memory then. */
 static aclmdlDataset *data_set(end *ends, size_t n) {
     aclmdlDataset *set = aclmdlCreateDataset();
     for (size_t i = 0; i < n; i++) {
-        need(aclrtMalloc(&ends[i].data, ends[i].bytes ? ends[i].bytes : 1, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+        if (ends[i].bytes)
+            need(aclrtMalloc(&ends[i].data, ends[i].bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
         need(aclmdlAddDatasetBuffer(set, aclCreateDataBuffer(ends[i].data, ends[i].bytes)), "aclmdlAddDatasetBuffer");
     }
     return set;
@@ -146,9 +148,11 @@ static double difference(const ours *o, const peer *p, double *out_largest) {
     double most = *out_largest = 0;
     for (size_t k = 0; k < o->n_outputs && k < peer_outputs(p); k++) {
         size_t count;
-        const float *a = o->outputs[k].data, *b = peer_output(p, k, &count);
-        if (count * sizeof(float) != o->outputs[k].bytes) {
-            fprintf(stderr, "output %zu has %zu bytes, but the peer's %zu\n", k, o->outputs[k].bytes, count * 4);
+        const aclDataBuffer *buffer = aclmdlGetDatasetBuffer(o->out, k);
+        const float *a = aclGetDataBufferAddr(buffer), *b = peer_output(p, k, &count);
+        if (count * sizeof(float) != aclGetDataBufferSizeV2(buffer)) {
+            fprintf(stderr, "output %zu has %zu bytes, but the peer's %zu\n", k, aclGetDataBufferSizeV2(buffer),
+                    count * 4);
             exit(1);
         }
         for (size_t i = 0; i < count; i++) {
