@@ -182,6 +182,18 @@ static void layer_norm(void **state) {
     compare(m, NULL, "LayerNormV3");
 }
 
+static void leaky_relu_with_a_least_value(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(1, 5, 7, 6));
+    weight(m, "w", DIMS(5, 5, 1, 3));
+    number(m, "least", -.05f);
+    convolution(m, "x w", "c", 0, 1, 1);
+    make_node(m, "LeakyRelu", "c", "l");
+    make_real(m, "alpha", .25f);
+    make_node(m, "Max", "l least", "y");
+    compare(m, "Conv2D LeakyRelu Maximum", "TransposeD PanelConv2D TransposeD");
+}
+
 /* conv(relu(conv(x))) + x: two convolutions, the residual in the second. */
 static void residual_and_activation(void **state) {
     (void)state;
@@ -228,9 +240,10 @@ static void pools_and_concatenations(void **state) {
     make_node(m, "Concat", "p q r", "all");
     make_integer(m, "axis", 1);
     convolution(m, "all u", "y", 1, 1, 1);
-    compare(m, NULL,
-            "TransposeD PanelConv2D LastMean PanelConv2D Adds LastScale LastMaxPool PanelConv2D LastAveragePool ConcatD "
-            "PanelConv2D TransposeD");
+    compare(
+        m, NULL,
+        "TransposeD PanelConv2D LastMean PanelConv2D Adds LastScale LastMaxPool PanelConv2D LastAveragePool ConcatD "
+        "PanelConv2D TransposeD");
 }
 
 /* Windows that tile the image: a product, and a sigmoid that goes into it across the moves. */
@@ -309,6 +322,7 @@ int main(void) {
         cmocka_unit_test(activations_spelled_out),
         cmocka_unit_test(inner_values_that_are_used_stay),
         cmocka_unit_test(layer_norm),
+        cmocka_unit_test(leaky_relu_with_a_least_value),
         cmocka_unit_test(residual_and_activation),
         cmocka_unit_test(residual_behind_the_activation),
         cmocka_unit_test(pools_and_concatenations),

@@ -61,6 +61,8 @@ static double activated(const dp_rows_finish *f, double x) {
         return fmin(fmax(f->alpha * x + f->beta, 0), 1);
     case DP_ROWS_HARD_SWISH:
         return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case DP_ROWS_LEAKY_RELU_FLOOR:
+        return fmax(x < 0 ? f->alpha * x : x, f->beta);
     case DP_ROWS_HARD_SWISH_AFFINE:
         return f->alpha * (x * fmin(fmax(x / 6 + 0.5, 0), 1)) + f->beta;
     case DP_ROWS_SIGMOID:

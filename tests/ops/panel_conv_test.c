@@ -84,8 +84,9 @@ static bool is_untouched(const view *v) {
     return true;
 }
 
-static const char *const activations[] = {"none",    "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish",
-                                          "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh",    "hard_swish_affine"};
+static const char *const activations[] = {
+    "none", "relu", "clip", "leaky_relu", "hard_sigmoid",      "hard_swish",      "sigmoid",
+    "silu", "tanh", "gelu", "gelu_tanh",  "hard_swish_affine", "leaky_relu_floor"};
 static double activated(int a, double x, double alpha, double beta) {
     switch (a) {
     case 1:
@@ -110,6 +111,8 @@ static double activated(int a, double x, double alpha, double beta) {
         return x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
     case 11:
         return alpha * x * fmin(fmax(x / 6 + 0.5, 0), 1) + beta;
+    case 12:
+        return fmax(x < 0 ? alpha * x : x, beta);
     default:
         return x;
     }
@@ -226,7 +229,7 @@ static void check(const problem *p, const view *x, const float *w, const float *
 }
 
 static void any_finish(problem *p) {
-    p->activation = chance(40) ? (int)between(0, 2) : (int)between(0, 11);
+    p->activation = chance(40) ? (int)between(0, 2) : (int)between(0, 12);
     p->alpha = p->activation == 2 ? -0.5f : 0.2f;
     p->beta = p->activation == 2 ? 0.75f : 0.5f;
     p->has_bias = chance(70);

@@ -71,11 +71,23 @@ static dp_status scale(dp_node *node, dp_node *source, bool *out_done) {
     return set(source, "hard_swish_affine", alpha, beta);
 }
 
+/* A least value behind a leaky ReLU (speech embeddings have it). */
+static dp_status bound(dp_node *node, dp_node *source, bool *out_done) {
+    double number;
+    if (strcmp(dp_node_text(source, "activation", "none"), "leaky_relu") != 0 || !dp_node_is(node, "Maximum") ||
+        !dp_value_number(node->inputs[1], &number))
+        return DP_OK;
+    *out_done = true;
+    return set(source, "leaky_relu_floor", dp_node_real(source, "alpha", 0), number);
+}
+
 static dp_status activate(dp_node *node, dp_node *source, bool *out_done) {
     double low, high;
     *out_done = false;
-    if (is_active(source))
-        return scale(node, source, out_done);
+    if (is_active(source)) {
+        dp_status status = scale(node, source, out_done);
+        return status == DP_OK && !*out_done ? bound(node, source, out_done) : status;
+    }
     if (dp_node_is(node, "ClipByValue") && dp_value_number(node->inputs[1], &low) &&
         dp_value_number(node->inputs[2], &high)) {
         *out_done = true;

@@ -64,6 +64,8 @@ static inline void rv_finish_row(const dp_rows_finish *f, const float *from, con
         RV_APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))
     case DP_ROWS_HARD_SWISH:
         RV_APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))
+    case DP_ROWS_LEAKY_RELU_FLOOR:
+        RV_APPLY(vf_greatest(beta, vf_blend(vf_lt(x, zero), alpha * x, x)))
     case DP_ROWS_HARD_SWISH_AFFINE:
         RV_APPLY(vf_fma(alpha, x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one), beta))
     case DP_ROWS_SIGMOID:

@@ -38,6 +38,7 @@ typedef enum dp_rows_activation {
     DP_ROWS_GELU_ERF,
     DP_ROWS_GELU_TANH,
     DP_ROWS_HARD_SWISH_AFFINE, /* alpha * hard_swish(x) + beta */
+    DP_ROWS_LEAKY_RELU_FLOOR,  /* leaky_relu(x) with slope alpha, at least beta */
     DP_ROWS_ACTIVATION_COUNT
 } dp_rows_activation;
 

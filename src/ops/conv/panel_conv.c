@@ -16,8 +16,8 @@
 #include "runtime/pool.h"
 
 static const char *const activations[DP_ROWS_ACTIVATION_COUNT] = {
-    "none",    "relu", "clip", "leaky_relu", "hard_sigmoid", "hard_swish",
-    "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh",    "hard_swish_affine"};
+    "none", "relu", "clip", "leaky_relu", "hard_sigmoid",      "hard_swish",      "sigmoid",
+    "silu", "tanh", "gelu", "gelu_tanh",  "hard_swish_affine", "leaky_relu_floor"};
 
 /* activation, alpha, beta, residualLast */
 static dp_status take_finish(const dp_arg *in, dp_rows_finish *f) {
@@ -28,7 +28,7 @@ static dp_status take_finish(const dp_arg *in, dp_rows_finish *f) {
         return dp_fail(
             DP_ERR_ARGUMENT,
             "%s is \"%.24s\", but must be none, relu, clip, leaky_relu, hard_sigmoid, hard_swish, sigmoid, silu, "
-            "tanh, gelu, gelu_tanh or hard_swish_affine",
+            "tanh, gelu, gelu_tanh, hard_swish_affine or leaky_relu_floor",
             in[0].name, in[0].as.text);
     *f = (dp_rows_finish){.activation = (dp_rows_activation)i,
                           .alpha = (float)dp_arg_real(&in[1], 0),
