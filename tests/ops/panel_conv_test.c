@@ -425,6 +425,26 @@ static void extreme_values(void **unused) {
     free(panels.room);
 }
 
+/* Padding and strides that reach as far as they may, of a small image: no memory is taken for what is padding only. */
+static void far_windows(void **unused) {
+    (void)unused;
+    const int64_t far = 1 << 30, dims[4] = {1, 1, 3, 2}, y_dims[4] = {1, 1, 3, 1}, n_panels = 2 * 3 * 16;
+    const int64_t kernel[2] = {1, 3}, strides[2] = {1, far}, pads[4] = {0, 0, far, far};
+    view x = make_view(4, dims, false), y = make_view(4, y_dims, false), panels = make_view(1, &n_panels, false);
+    for (int64_t i = 0; i < 6; i++)
+        x.room[i] = (float)(i + 1);
+    for (int64_t i = 0; i < n_panels; i++)
+        panels.room[i] = i % 16 ? 0 : 1;
+    dp_tensor *inputs[4] = {&x.t, &panels.t, NULL, NULL};
+    dp_arg a[] = {integer("out_channels", 1), list("kernel", kernel, 2), list("strides", strides, 2),
+                  list("pads", pads, 4)};
+    assert_int_equal(call("PanelConv2D", inputs, &y.t, a, 4), DP_OK);
+    assert_true(y.room[0] == 0 && y.room[1] == 21 && y.room[2] == 0);
+    free(x.room);
+    free(y.room);
+    free(panels.room);
+}
+
 /* One fault at a time, and a word of its sentence. */
 static void refusals(void **unused) {
     (void)unused;
@@ -480,6 +500,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions), cmocka_unit_test(depthwise),
                                        cmocka_unit_test(winograd),     cmocka_unit_test(transposed),
                                        cmocka_unit_test(products),     cmocka_unit_test(extreme_values),
-                                       cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(far_windows),  cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

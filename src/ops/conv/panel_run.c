@@ -6,6 +6,7 @@
 enum {
     ROWS = 240,      /* of a piece: a multiple of all tiles; 256 channels of them take half of a second level cache */
     POINTERS = 8192, /* of a piece, about */
+    BAND_FLOATS = 1 << 22,
     COLUMNS_LEAST = 64,    /* of a piece that is one of several in a row */
     COLUMNS_AT_ONCE = 256, /* whose sums stay in the second level cache between parts of k */
     PIECES_PER_THREAD = 4, /* so that threads end together */
@@ -54,8 +55,8 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
     const int64_t band_lines = (c->unit - 1) * f->stride[0] + (f->kernel[0] - 1) * f->dilation[0] + 1;
     const int64_t rows = c->unit * c->out[1];
     int64_t floats;
-    if (__builtin_mul_overflow(c->band_pitch, band_lines, &floats) || floats > (int64_t)1 << 40) {
-        c->way = DP_PANEL_ROWS; /* a window of many lines */
+    if (__builtin_mul_overflow(c->band_pitch, band_lines, &floats) || floats > BAND_FLOATS) {
+        c->way = DP_PANEL_ROWS; /* windows that reach far, over padding perhaps */
         divide_rows(c, wanted);
         return;
     }
