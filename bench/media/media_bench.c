@@ -110,7 +110,7 @@ static const struct {
            {"resize to 640 x 640, bilinear", resize},
            {"resize to 640 x 640, area", resize_area},
            {"640 x 640 NV12 to RGB", convert_small},
-           {"1920 x 1080 NV12 to RGB", convert_whole},
+           {"the whole picture, NV12 to RGB", convert_whole},
            {"640 x 640 NV12 to floats (AIPP)", prepare},
            {"decode + resize + RGB", decode_resize_convert},
            {"decode + resize + AIPP", decode_resize_prepare}};
