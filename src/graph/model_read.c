@@ -233,8 +233,10 @@ static void take_node(cursor *c, dp_graph *graph, int depth) {
     for (uint32_t i = 0; i < n_bodies && c->status == DP_OK; i++) {
         const char *body = take_text(c);
         dp_graph *inside = c->status == DP_OK ? dp_graph_new(graph, body) : NULL;
-        if (!inside)
+        if (!inside) {
+            c->status = c->status == DP_OK ? DP_ERR_OUT_OF_MEMORY : c->status;
             return;
+        }
         node->bodies[node->n_bodies++] = (dp_body){body, inside};
         take_graph(c, inside, depth + 1);
         if (c->status == DP_OK)

@@ -98,11 +98,20 @@ static dp_status make_plan(dp_program *p, const dp_node *node) {
     return DP_OK;
 }
 
+/* Whether the value lies in its place in this concatenation; it may be a part of another one. */
+static bool lies_in(const dp_program *p, const dp_value *value, const dp_node *concat) {
+    if (!value || value->is_constant)
+        return false;
+    uint32_t n = dp_value_number(value);
+    return p->storage.is_part[n] && p->storage.root[n] == dp_value_number(concat->outputs[0]);
+}
+
 /* The parts that do not lie in their place yet are copied there, one by one. False: none does. */
 static bool has_parts(const dp_program *p, const dp_node *node) {
     bool any = false;
-    for (int i = 0; strcmp(node->type, "ConcatD") == 0 && i < node->n_inputs; i++)
-        any |= node->inputs[i] && !node->inputs[i]->is_constant && p->storage.is_part[dp_value_number(node->inputs[i])];
+    for (int i = 0;
+         strcmp(node->type, "ConcatD") == 0 && node->n_outputs == 1 && node->outputs[0] && i < node->n_inputs; i++)
+        any |= lies_in(p, node->inputs[i], node);
     return any;
 }
 
@@ -115,7 +124,7 @@ static dp_status copy_other_parts(dp_program *p, const dp_node *node) {
     for (int i = 0; i < node->n_inputs; i++) {
         dp_value *value = node->inputs[i];
         part.tensor.dims[axis] = value->tensor.dims[axis];
-        if (value->is_constant || !p->storage.is_part[dp_value_number(value)]) {
+        if (!lies_in(p, value, node)) {
             copy.inputs = &value;
             dp_status status = make_plan(p, &copy);
             if (status != DP_OK)
