@@ -110,7 +110,7 @@ static void line_add(float *y, const float *a, const float *b, size_t n) {
 }
 
 static void line_larger(float *y, const float *a, const float *b, size_t n) {
-    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] > b[i] ? a[i] : b[i];
+    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a[i] > b[i] || a[i] != a[i] ? a[i] : b[i];
 }
 
 static void line_accumulate(double *sums, const float *x, size_t n) {

@@ -69,7 +69,7 @@ typedef struct dp_line_table {
     double (*products)(const float *x, const float *g, size_t n, double mean);
     /* y = a * g + b * x + c; y may be g or x */
     void (*combine)(float *y, const float *g, const float *x, size_t n, float a, float b, float c);
-    /* lines side by side: y = the larger of a and b (b when a is NaN), sums += x, y = a - b, y = a * b */
+    /* lines side by side: y = the larger of a and b (NaN when one is), sums += x, y = a - b, y = a * b */
     void (*larger)(float *y, const float *a, const float *b, size_t n);
     void (*accumulate)(double *sums, const float *x, size_t n);
     void (*subtract)(float *y, const float *a, const float *b, size_t n);

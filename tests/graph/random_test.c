@@ -148,10 +148,11 @@ static void convolution(net *g) {
     int64_t groups = chance(g, 30) ? in : chance(g, 20) && in % 2 == 0 ? 2 : 1;
     int64_t out = groups == in && chance(g, 70) ? in : groups * (1 + draw(g, (uint32_t)(37 / groups + 1)));
     pad = pad < k ? pad : 0;
+    int64_t apart = chance(g, 15) ? 2 : 1, span = (k - 1) * apart + 1, more = k > 1 ? chance(g, 15) : 0;
     for (int d = 2; d < 4; d++) {
-        if (s.dims[d] + 2 * pad < k)
+        if (s.dims[d] + 2 * pad + more < span)
             return;
-        s.dims[d] = (s.dims[d] + 2 * pad - k) / stride + 1;
+        s.dims[d] = (s.dims[d] + 2 * pad + more - span) / stride + 1;
     }
     s.dims[1] = out;
     char with_bias[ENDS];
@@ -160,8 +161,9 @@ static void convolution(net *g) {
     if (chance(g, 60))
         strcat(strcat(with_bias, " "), constant(g, .5f, 1, (int64_t[]){out}));
     node(g, "Conv", s, with_bias);
-    make_integers(g->m, "pads", 4, (int64_t[]){pad, pad, pad, pad});
+    make_integers(g->m, "pads", 4, (int64_t[]){pad, pad, pad + more, pad + more});
     make_integers(g->m, "strides", 2, (int64_t[]){stride, stride});
+    make_integers(g->m, "dilations", 2, (int64_t[]){apart, apart});
     make_integer(g->m, "group", groups);
 }
 
@@ -388,12 +390,92 @@ static void split(net *g) {
     g->values[g->n++] = t;
 }
 
+/* softmax(x x') x, as in attention; or a layer normalisation spelled out. */
+static void attention(net *g) {
+    int x = pick(g, 3);
+    if (x < 0)
+        return;
+    shape s = g->values[x], turned = {3, {s.dims[0], s.dims[2], s.dims[1]}},
+          scores = {3, {s.dims[0], s.dims[1], s.dims[1]}};
+    if (count_of(&scores) > ELEMENTS_MAX)
+        return;
+    int t = node(g, "Transpose", turned, ends("v%d", x));
+    make_integers(g->m, "perm", 3, (int64_t[]){0, 2, 1});
+    int y = node(g, "MatMul", scores, ends("v%d v%d", x, t));
+    y = node(g, "Mul", scores, ends("v%d %s", y, constant(g, .3f, 0, NULL)));
+    y = node(g, "Softmax", scores, ends("v%d", y));
+    node(g, "MatMul", s, ends("v%d v%d", y, x));
+}
+
+static void layer_norm(net *g) {
+    int x = pick(g, 0);
+    shape s = g->values[x], mean = s;
+    int64_t n = s.dims[s.rank - 1];
+    float two = 2, epsilon = .1f;
+    if (n < 2)
+        return;
+    mean.dims[s.rank - 1] = 1;
+    int m = node(g, "ReduceMean", mean, ends("v%d", x));
+    make_integers(g->m, "axes", 1, (int64_t[]){-1});
+    int d = node(g, "Sub", s, ends("v%d v%d", x, m));
+    make_constant(g->m, ends("c%d", g->n_constants++), 1, 0, NULL, &two, sizeof two);
+    int q = node(g, "Pow", s, ends("v%d c%d", d, g->n_constants - 1));
+    q = node(g, "ReduceMean", mean, ends("v%d", q));
+    make_integers(g->m, "axes", 1, (int64_t[]){-1});
+    make_constant(g->m, ends("c%d", g->n_constants++), 1, 0, NULL, &epsilon, sizeof epsilon);
+    q = node(g, "Add", mean, ends("v%d c%d", q, g->n_constants - 1));
+    q = node(g, "Sqrt", mean, ends("v%d", q));
+    d = node(g, "Div", s, ends("v%d v%d", d, q));
+    d = node(g, "Mul", s, ends("v%d %s", d, constant(g, 1, 1, &n)));
+    node(g, "Add", s, ends("v%d %s", d, constant(g, 1, 1, &n)));
+}
+
+static void gelu(net *g) {
+    int x = pick(g, 0);
+    const float numbers[] = {1.41421356f, 1, .5f};
+    for (int i = 0; i < 3; i++)
+        make_constant(g->m, ends("c%d", g->n_constants++), 1, 0, NULL, &numbers[i], sizeof(float));
+    int c = g->n_constants;
+    int y = node(g, "Div", g->values[x], ends("v%d c%d", x, c - 3));
+    y = node(g, "Erf", g->values[x], ends("v%d", y));
+    y = node(g, "Add", g->values[x], ends("v%d c%d", y, c - 2));
+    y = node(g, "Mul", g->values[x], ends("v%d v%d", x, y));
+    node(g, "Mul", g->values[x], ends("v%d c%d", y, c - 1));
+}
+
+/* Channels become pixels, a border, another slope for each channel. */
+static void picture(net *g) {
+    int x = pick(g, 4);
+    if (x < 0)
+        return;
+    shape s = g->values[x];
+    int64_t channels = s.dims[1];
+    switch (draw(g, 3)) {
+    case 0:
+        if (channels % 4)
+            return;
+        s.dims[1] /= 4, s.dims[2] *= 2, s.dims[3] *= 2;
+        node(g, "DepthToSpace", s, ends("v%d", x));
+        make_integer(g->m, "blocksize", 2);
+        if (chance(g, 50))
+            make_text(g->m, "mode", "CRD");
+        break;
+    case 1:
+        s.dims[2] += 1, s.dims[3] += 2;
+        node(g, "Pad", s, ends("v%d %s", x, integers(g, 8, (int64_t[]){0, 0, 0, 1, 0, 0, 1, 1})));
+        break;
+    default:
+        node(g, "PRelu", s, ends("v%d %s", x, constant(g, 1, 3, (int64_t[]){channels, 1, 1})));
+    }
+}
+
 /* A net's file; net->n etc. are set. */
 static void *make_net(int index, net *g, size_t *out_size) {
-    static void (*const kinds[])(net * g) = {
-        convolution, convolution, convolution,   convolution,   activation, activation, activation,
-        arithmetic,  arithmetic,  concatenation, concatenation, pool,       resize,     gate,
-        cut,         rearrange,   product,       softmax,       transposed, split,      normalisation};
+    static void (*const kinds[])(net * g) = {convolution,   convolution, convolution, convolution, activation,
+                                             activation,    activation,  arithmetic,  arithmetic,  concatenation,
+                                             concatenation, pool,        resize,      gate,        cut,
+                                             rearrange,     product,     softmax,     transposed,  attention,
+                                             layer_norm,    gelu,        picture,     split,       normalisation};
     memset(g, 0, sizeof *g);
     g->random = (uint64_t)index * 0x9e3779b97f4a7c15u;
     for (int i = 0; i < 4; i++)
@@ -402,7 +484,7 @@ static void *make_net(int index, net *g, size_t *out_size) {
     g->values[g->n++] = (shape){4, {1 + draw(g, 3), 1 + draw(g, 19), 3 + draw(g, 9), 3 + draw(g, 9)}};
     make_input(g->m, "v0", 1, 4, g->values[0].dims);
     int n_nodes = 2 + (int)draw(g, 16);
-    for (int i = 0; i < n_nodes || g->n < 2; i++)
+    for (int i = 0; (i < n_nodes && g->n < VALUES - 12) || g->n < 2; i++)
         kinds[draw(g, sizeof kinds / sizeof kinds[0])](g);
     for (int i = 1; i < g->n; i++)
         if (!g->uses[i] || chance(g, 8))
@@ -473,10 +555,10 @@ static bool agrees(dp_graph *graph, const float *input, const double *right, con
         size_t count = (size_t)dp_tensor_count(&graph->outputs[i]->tensor), k;
         double most = 0;
         for (k = 0; k < count; k++)
-            most = fmax(most, fabs(right[at + k]));
+            most = isfinite(right[at + k]) ? fmax(most, fabs(right[at + k])) : most;
         for (k = 0; k < count && fine; k++) {
             double found = (double)((const float *)outputs[i])[k];
-            if (fabs(found - right[at + k]) <= 1e-4 * (1 + most))
+            if (fabs(found - right[at + k]) <= 1e-4 * (1 + most) || (isnan(found) && isnan(right[at + k])))
                 continue;
             print_error("%s: element %zu of output %d: %g, expected %g\n", what, k, i, found, right[at + k]);
             fine = false;
@@ -497,6 +579,8 @@ static bool is_fine(net *g, const void *bytes, size_t size) {
     float *input = malloc(n_input * sizeof *input);
     for (size_t i = 0; i < n_input; i++)
         input[i] = 2 * number(g);
+    if (chance(g, 10))
+        input[draw(g, (uint32_t)n_input)] = NAN;
     if (n_nets == 1)
         dp_graph_print(plain->graph, stdout);
     double *right = expected(plain->graph, input, n_input);
