@@ -1,5 +1,7 @@
 #include "graph/compile_shapes.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -24,8 +26,47 @@ static const dp_declared *find_named(const dp_shape_request *request, const char
     return NULL;
 }
 
+__attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t bytes, size_t at, const char *format,
+                                                           ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = at < bytes ? vsnprintf(text + at, bytes - at, format, arguments) : 0;
+    va_end(arguments);
+    return n > 0 ? at + (size_t)n : at;
+}
+
+/* The inputs that the file leaves open, as --input_shape takes them: "x:-1,3,224,224;y:-1"; cut off where `text` ends.
+ */
+static void describe_open(const dp_graph *graph, char *text, size_t bytes) {
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const dp_value *input = graph->inputs[i];
+        bool open = input->tensor.rank == DP_UNKNOWN;
+        for (int d = 0; d < input->tensor.rank; d++)
+            open = open || input->tensor.dims[d] == DP_UNKNOWN;
+        if (!open)
+            continue;
+        at = append(text, bytes, at, "%s%s:", at ? ";" : "", input->name);
+        if (input->tensor.rank == DP_UNKNOWN)
+            at = append(text, bytes, at, "...");
+        for (int d = 0; d < input->tensor.rank; d++)
+            at = append(text, bytes, at, "%s%lld", d ? "," : "", (long long)input->tensor.dims[d]);
+    }
+}
+
+static dp_status missing_shape(const dp_graph *graph, const dp_value *input) {
+    char text[512];
+    describe_open(graph, text, sizeof text);
+    return dp_fail(DP_ERR_ARGUMENT,
+                   "the shape of input \"%s\" must be given: --input_shape=\"%s\" with numbers instead of -1; leave -1 "
+                   "for what is chosen when the model runs",
+                   input->name, text);
+}
+
 /* What the file and the user say of one input. */
-static dp_status declare(const dp_shape_request *request, const dp_value *input, dp_declared *out) {
+static dp_status declare(const dp_shape_request *request, const dp_graph *graph, const dp_value *input,
+                         dp_declared *out) {
     const dp_declared *named = find_named(request, input->name);
     if (input->tensor.rank == DP_UNKNOWN)
         return dp_fail(DP_ERR_ARGUMENT, "the shape of input \"%s\" must be given: --input_shape=\"%s:...\"",
@@ -35,11 +76,7 @@ static dp_status declare(const dp_shape_request *request, const dp_value *input,
         int64_t dim = input->tensor.dims[d];
         bool open = dim == DP_UNKNOWN;
         if (open && !named && request->kind == DP_SHAPES_FIXED)
-            return dp_fail(DP_ERR_ARGUMENT,
-                           "the shape of input \"%s\" must be given: --input_shape=\"%s:...\", with -1 for what is "
-                           "chosen when the "
-                           "model runs",
-                           input->name, input->name);
+            return missing_shape(graph, input);
         out->least[d] = open ? named ? named->least[d] : 0 : dim;
         out->most[d] = open ? named ? named->most[d] : DP_SHAPES_ANY : dim;
     }
@@ -146,7 +183,7 @@ dp_status dp_compile_shapes(const dp_onnx_source *source, const dp_shape_request
     c->shapes.inputs = dp_alloc(DP_MEM_GRAPH, (size_t)graph->n_inputs * sizeof *c->shapes.inputs + 1);
     status = c->shapes.inputs ? DP_OK : no_memory();
     for (int i = 0; i < graph->n_inputs && status == DP_OK; i++) {
-        status = declare(request, graph->inputs[i], &c->shapes.inputs[i]);
+        status = declare(request, graph, graph->inputs[i], &c->shapes.inputs[i]);
         for (int d = 0; status == DP_OK && d < c->shapes.inputs[i].rank; d++)
             if (dp_declared_is_open(&c->shapes.inputs[i], d))
                 c->shapes.kind = DP_SHAPES_OPEN;

@@ -126,6 +126,8 @@ static void models_are_described(void **state) {
     cJSON_Delete(json);
     fails("--mode=3 --framework=5 --model=net.om", "no ONNX model");
     fails("--mode=1 --om=net.om", "--json is missing");
+    fails("--mode=1 --om=net.onnx --json=-", "--framework=5 --om=net.onnx");
+    fails("--mode=6 --om=net.onnx", "is an ONNX file");
     fails("--mode=1 --om=nothing.om --json=x", "nothing.om");
     fails("--mode=1 --om=net.om --json=/nowhere/x", "/nowhere/x");
     fails("--mode=6", "--om is missing");

@@ -159,6 +159,20 @@ static void make_twice(void) {
     free(all);
 }
 
+/* y = a + b. */
+static void make_sum(void) {
+    static const int64_t four[] = {4};
+    size_t bytes;
+    maker *m = make_begin(17);
+    make_input(m, "a", 1, 1, four);
+    make_input(m, "b", 1, 1, four);
+    make_node(m, "Add", "a b", "y");
+    make_output(m, "y");
+    void *all = make_end(m, &bytes);
+    save("sum.onnx", all, bytes);
+    free(all);
+}
+
 /* Scores of three classes: the mean of each colour. */
 static void make_scores(void) {
     static const int64_t x[] = {1, 3, 8, 8}, axes[] = {2, 3};
@@ -197,6 +211,7 @@ static int setup(void **state) {
     make_net("net.onnx", 0);
     make_net("other.onnx", .05f);
     make_twice();
+    make_sum();
     make_scores();
     make_open();
     compile_with("open.onnx", NULL, "x:2,-1");
@@ -241,6 +256,22 @@ static void test_run(void **state) {
     assert_int_equal(doppel("run twice.onnx.om --input random:5"), 0);
 }
 
+/* A word without a name is for the inputs that nothing else is said of. */
+static void test_words(void **state) {
+    (void)state;
+    compile("sum.onnx", NULL);
+    assert_int_equal(doppel("run sum.onnx.om --input ones"), 0);
+    assert_said("2           2           2");
+    assert_int_equal(doppel("run sum.onnx.om --input zeros --input b=ones"), 0);
+    assert_said("1           1           1");
+    assert_int_equal(doppel("run sum.onnx.om --input random"), 0);
+    assert_int_equal(doppel("run sum.onnx.om --input ones --input zeros"), 1);
+    assert_said("begins with the name of no input");
+    assert_int_equal(doppel("run sum.onnx.om --input a=ones"), 1);
+    assert_said("--input is missing for \"b\"");
+    assert_said("--input b=random");
+}
+
 static void test_run_refuses(void **state) {
     (void)state;
     save("short.bin", "1234", 4);
@@ -258,6 +289,7 @@ static void test_run_refuses(void **state) {
         {"run twice.onnx.om --input nothing.npy", "No such file", 1},
         {"run twice.onnx.om --input random:x", "a number must follow", 1},
         {"run twice.onnx.om --input", "needs a value", 2},
+        {"run twice.onnx.om --input random --shape x:1,2", "the model was compiled for", 1},
         {"run twice.onnx.om --resize big", "expected stretch, pad, crop or exact", 2},
         {"run twice.onnx.om --mean 1,2", "one number or three", 2},
         {"run twice.onnx.om --scale 1/0", "one number or three", 2},
@@ -268,6 +300,7 @@ static void test_run_refuses(void **state) {
         {"run x.bin", "run: x.bin:", 1},
         {"bench twice.onnx.om --runs 0", "expected 1 to", 2},
         {"compare net.onnx", "two files are needed", 2},
+        {"compare net.onnx twice.onnx.om", "was that made from another file? ", 2},
         {"compare net.onnx twice.onnx.om", "dimension", 2},
         {"compare twice.onnx net.onnx.om", "dimension", 2},
         {"compare x.bin net.onnx.om", "", 2},
@@ -287,6 +320,8 @@ static void test_open(void **state) {
     save("x6.bin", x, sizeof x);
     assert_int_equal(doppel("run open.onnx.om --input x6.bin"), 1);
     assert_said("input \"x\" has open dimensions, 2x-1: give its shape");
+    assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape x:2,3 --shape y:3"), 1);
+    assert_said("--shape y:3 begins with the name of no input");
     assert_int_equal(doppel("run open.onnx.om --input x6.bin --shape x:2,3 --output open"), 0);
     assert_said("places                         int64      2x3 ");
     assert_said("positive                       float32    2x3 ");
@@ -456,9 +491,15 @@ static void test_classify(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),      cmocka_unit_test(test_run_refuses), cmocka_unit_test(test_open),
-        cmocka_unit_test(test_aipp),     cmocka_unit_test(test_help),        cmocka_unit_test(test_bench_and_profile),
-        cmocka_unit_test(test_compare),  cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_run_refuses),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_aipp),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_bench_and_profile),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_reference),
 #ifdef CLASSIFY
         cmocka_unit_test(test_classify),
 #endif

@@ -44,12 +44,23 @@ static int finish(bool fine, const char *message) {
     return 1;
 }
 
+/* An ONNX file where a compiled one is wanted. */
+static bool is_compiled(const char *path) {
+    size_t n = strlen(path);
+    if (n < 5 || strcmp(path + n - 5, ".onnx") != 0)
+        return true;
+    fprintf(stderr, "atc: %s is an ONNX file: see what is in it with --mode=1 --framework=5 --om=%s --json=-\n", path,
+            path);
+    return false;
+}
+
 /* --mode=1, 3 and 6. */
 static int describe(const char *mode) {
     char message[2048];
     if (strcmp(mode, "1") == 0) {
         bool onnx = option("framework") != NULL;
-        if (!have(2, (const char *const[]){"om", "json"}, " with --mode=1") || (onnx && !check_framework()))
+        if (!have(2, (const char *const[]){"om", "json"}, " with --mode=1") || (onnx && !check_framework()) ||
+            (!onnx && !is_compiled(option("om"))))
             return 1;
         bool fine = dp_describe_model(option("om"), onnx, option("json"), message, sizeof message);
         return finish(fine, message);
@@ -62,12 +73,13 @@ static int describe(const char *mode) {
         return finish(fine, message);
     }
     if (strcmp(mode, "6") == 0) {
-        if (!have(1, (const char *const[]){"om"}, " with --mode=6"))
+        if (!have(1, (const char *const[]){"om"}, " with --mode=6") || !is_compiled(option("om")))
             return 1;
         bool fine = dp_describe_model(option("om"), false, NULL, message, sizeof message);
         return finish(fine, message);
     }
-    fprintf(stderr, "atc: --mode is \"%s\", but must be 0 (compile), 1 (JSON), 3 (check) or 6 (what is in a model)\n", mode);
+    fprintf(stderr, "atc: --mode is \"%s\", but must be 0 (compile), 1 (JSON), 3 (check) or 6 (what is in a model)\n",
+            mode);
     return 1;
 }
 
@@ -75,7 +87,8 @@ static int compile_operators(void) {
     char message[2048];
     if (!have(2, (const char *const[]){"output", "soc_version"}, " with --singleop"))
         return 1;
-    bool fine = dp_compile_operators(option("singleop"), option("output"), option("soc_version"), message, sizeof message);
+    bool fine =
+        dp_compile_operators(option("singleop"), option("output"), option("soc_version"), message, sizeof message);
     return finish(fine, message);
 }
 

@@ -11,7 +11,8 @@ const char input_usage[] =
     "  --input NAME=FILE  what goes into an input (NAME= may be left out when the model has one): a\n"
     "                     picture (.jpg, .png), a NumPy array (.npy), or its bytes as they are (any\n"
     "                     other name); or one of the words random, random:SEED (numbers in [0, 1), or\n"
-    "                     0 and 1 for integers), zeros, ones\n"
+    "                     0 and 1 for integers), zeros, ones; a word without NAME= is for all inputs\n"
+    "                     that no other --input is for\n"
     "\n"
     "How pictures become tensors: each colour is (value - mean) x scale, value being 0 to 255. A model\n"
     "with AIPP gets the picture as its AIPP wants it.\n"
@@ -394,6 +395,11 @@ static model_end *find_input(model *m, const char *text, const char **out_source
     return m->n_inputs == 1 && (!equals || (slash && slash < equals)) ? &m->inputs[0] : NULL;
 }
 
+static bool is_word(const char *source) {
+    return strcmp(source, "zeros") == 0 || strcmp(source, "ones") == 0 || strcmp(source, "random") == 0 ||
+           strncmp(source, "random:", 7) == 0;
+}
+
 static void list_inputs(const model *m) {
     char shape[128];
     for (int i = 0; i < m->n_inputs; i++)
@@ -403,9 +409,14 @@ static void list_inputs(const model *m) {
 
 bool input_fill(model *m, const input_options *o, bool random) {
     bool filled[MODEL_ENDS] = {false};
+    const char *rest = NULL; /* a word without a name: for all inputs that nothing else is said of */
     for (int i = 0; i < o->n_sources; i++) {
         const char *source;
         model_end *e = find_input(m, o->sources[i], &source);
+        if (!e && !rest && is_word(source)) {
+            rest = source;
+            continue;
+        }
         if (!e) {
             fprintf(stderr, "%s: --input %s begins with the name of no input; the model's inputs are\n", m->command,
                     o->sources[i]);
@@ -421,10 +432,17 @@ bool input_fill(model *m, const input_options *o, bool random) {
     for (int i = 0; i < m->n_inputs; i++) {
         if (filled[i])
             continue;
-        if (!random) {
+        if (rest && strcmp(rest, "random") != 0) {
+            if (!fill_from(m, &m->inputs[i], rest, o))
+                return false;
+            continue;
+        }
+        if (!random && !rest) {
             fprintf(stderr, "%s: --input is missing for \"%s\"; the model's inputs are\n", m->command,
                     m->inputs[i].name);
             list_inputs(m);
+            fprintf(stderr, "give each a file (.jpg, .png, .npy, bytes), or random, zeros or ones: --input %s=random\n",
+                    m->inputs[i].name);
             return false;
         }
         fill_random(&m->inputs[i], (uint64_t)i);

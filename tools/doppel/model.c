@@ -256,7 +256,8 @@ static void ask_aipp(const model *m, model_end *e, size_t index) {
 static bool describe(model *m, bool is_input, int index, const model_choice *choice) {
     model_end *e = is_input ? &m->inputs[index] : &m->outputs[index];
     size_t i = (size_t)index;
-    aclError code = is_input ? aclmdlGetInputDims(m->desc, i, &e->shape) : aclmdlGetCurOutputDims(m->desc, i, &e->shape);
+    aclError code =
+        is_input ? aclmdlGetInputDims(m->desc, i, &e->shape) : aclmdlGetCurOutputDims(m->desc, i, &e->shape);
     if (code != ACL_SUCCESS)
         return fail(m, "the model cannot be described");
     e->name = is_input ? aclmdlGetInputNameByIndex(m->desc, i) : aclmdlGetOutputNameByIndex(m->desc, i);
@@ -328,11 +329,34 @@ static bool choose_gear(model *m, size_t index) {
     if (code == ACL_SUCCESS && batch.batchCount)
         code = aclmdlSetDynamicBatchSize(m->id, m->in, index, n ? (uint64_t)numbers[0] : 0);
     else if (code == ACL_SUCCESS && hw.hwCount)
-        code = aclmdlSetDynamicHWSize(m->id, m->in, index, n > 1 ? (uint64_t)numbers[0] : 0, n > 1 ? (uint64_t)numbers[1] : 0);
+        code = aclmdlSetDynamicHWSize(m->id, m->in, index, n > 1 ? (uint64_t)numbers[0] : 0,
+                                      n > 1 ? (uint64_t)numbers[1] : 0);
     else if (code == ACL_SUCCESS)
         code = aclmdlSetInputDynamicDims(m->id, m->in, index, &all);
     m->has_gears = true;
     return code == ACL_SUCCESS || fail(m, "no such size");
+}
+
+/* A --shape must be meant for an input: one that is open, or one that has this shape anyway. */
+static bool check_shape(const model *m, const char *shape) {
+    size_t length = (size_t)(strrchr(shape, ':') - shape);
+    char text[128];
+    aclmdlIODims dims;
+    for (int i = 0; i < m->n_inputs; i++) {
+        const model_end *e = &m->inputs[i];
+        if (!e->name || strlen(e->name) != length || strncmp(e->name, shape, length) != 0)
+            continue;
+        if (parse_dims(shape + length + 1, &dims) && (int)dims.dimCount == e->rank &&
+            memcmp(dims.dims, e->dims, dims.dimCount * sizeof *e->dims) == 0)
+            return true;
+        fprintf(stderr,
+                "%s: --shape %s: the model was compiled for %s; another shape needs another --input_shape of atc\n",
+                m->command, shape, model_shape_text(e->dims, e->rank, text, sizeof text));
+        return false;
+    }
+    fprintf(stderr, "%s: --shape %s begins with the name of no input; the first input is \"%s\"\n", m->command, shape,
+            m->n_inputs ? m->inputs[0].name : "");
+    return false;
 }
 
 static bool describe_all(model *m, const model_choice *choice) {
@@ -356,6 +380,9 @@ static bool describe_all(model *m, const model_choice *choice) {
         if (!describe(m, true, m->n_inputs, choice))
             return false;
     }
+    for (int i = 0; i < choice->n_shapes; i++)
+        if (!check_shape(m, choice->shapes[i]))
+            return false;
     for (; m->n_outputs < (int)n_outputs; m->n_outputs++)
         if (!describe(m, false, m->n_outputs, choice))
             return false;

@@ -135,7 +135,8 @@ static void report(const group *g) {
         dp_describe_count(g->bytes, bytes);
         snprintf(f.sentence, sizeof f.sentence, "%s allocation%s of device memory, %s bytes, %s never freed", count,
                  one ? "" : "s", bytes, one ? "is" : "are");
-        snprintf(f.cure, sizeof f.cure, "call aclrtFree before aclrtResetDevice and aclFinalize");
+        snprintf(f.cure, sizeof f.cure,
+                 "call aclrtFree (acldvppFree, aclmdlUnload for a model's) before aclrtResetDevice and aclFinalize");
     } else {
         f.place = dp_place_of_caller(g->caller, "it was made here");
         snprintf(f.sentence, sizeof f.sentence, "%s %s%s of %s %s never destroyed", count, g->what, one ? "" : "s",

@@ -1,6 +1,7 @@
 #include "graph/compare/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,12 +346,6 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
     walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
     memset(out_totals, 0, sizeof *out_totals);
-    if (dp_model_file_shapes(file)->is_source) {
-        dp_free(shapes);
-        return dp_fail(DP_ERR_UNSUPPORTED,
-                       "the model is lowered while it runs, so that there are no nodes to compare: compile it for "
-                       "one shape");
-    }
     if (!shapes)
         return no_memory();
     int n = 0;
@@ -368,6 +363,12 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
     if (stopped)
         status = dp_fail(DP_ERR_UNSUPPORTED,
                          "the model has loops or shapes that depend on its data: such models are not compared");
+    else if (status == DP_ERR_ARGUMENT) {
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s", dp_fail_message());
+        status = dp_fail(
+            status, "the ONNX file does not go with the compiled model, was that made from another file? %s", reason);
+    }
     if (status == DP_OK)
         status = run(&w);
     dp_reference_free(w.reference);
