@@ -384,6 +384,9 @@ static void test_aipp(void **state) {
     assert_said("leave them out");
     assert_int_equal(doppel("compare twice.onnx yuv.om --tolerance 1e-6 --input %s", PICTURE), 0);
     assert_said("1 values compared");
+    compile_aipp("free.om", "aipp_op { aipp_mode: dynamic max_src_image_size: 1000 }");
+    assert_int_equal(doppel("run free.om --input random"), 1);
+    assert_said("compile it with aipp_mode: static");
 }
 
 static void test_help(void **state) {

@@ -377,6 +377,14 @@ static bool describe_all(model *m, const model_choice *choice) {
                 return false;
             break; /* it is the last, and none of the user's */
         }
+        if (strcmp(aclmdlGetInputNameByIndex(m->desc, (size_t)m->n_inputs), ACL_DYNAMIC_AIPP_NAME) == 0) {
+            fprintf(stderr,
+                    "%s: the model's AIPP takes its settings from the program (aclmdlSetInputAIPP), which this command "
+                    "does "
+                    "not make: compile it with aipp_mode: static\n",
+                    m->command);
+            return false;
+        }
         if (!describe(m, true, m->n_inputs, choice))
             return false;
     }
