@@ -160,16 +160,15 @@ static void make_twice(void) {
 }
 
 /* y = a + b. */
-static void make_sum(void) {
-    static const int64_t four[] = {4};
+static void make_sum(const char *file, int64_t n) {
     size_t bytes;
     maker *m = make_begin(17);
-    make_input(m, "a", 1, 1, four);
-    make_input(m, "b", 1, 1, four);
+    make_input(m, "a", 1, 1, &n);
+    make_input(m, "b", 1, 1, &n);
     make_node(m, "Add", "a b", "y");
     make_output(m, "y");
     void *all = make_end(m, &bytes);
-    save("sum.onnx", all, bytes);
+    save(file, all, bytes);
     free(all);
 }
 
@@ -211,7 +210,8 @@ static int setup(void **state) {
     make_net("net.onnx", 0);
     make_net("other.onnx", .05f);
     make_twice();
-    make_sum();
+    make_sum("sum.onnx", 4);
+    make_sum("none.onnx", -1);
     make_scores();
     make_open();
     compile_with("open.onnx", NULL, "x:2,-1");
@@ -265,6 +265,9 @@ static void test_words(void **state) {
     assert_int_equal(doppel("run sum.onnx.om --input zeros --input b=ones"), 0);
     assert_said("1           1           1");
     assert_int_equal(doppel("run sum.onnx.om --input random"), 0);
+    compile_with("none.onnx", NULL, "a:0;b:0"); /* nothing in, nothing out */
+    assert_int_equal(doppel("run none.onnx.om --input ones --top 3 --output none"), 0);
+    assert_said("float32    0 ");
     assert_int_equal(doppel("run sum.onnx.om --input ones --input zeros"), 1);
     assert_said("begins with the name of no input");
     assert_int_equal(doppel("run sum.onnx.om --input a=ones"), 1);

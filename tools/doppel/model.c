@@ -183,6 +183,13 @@ static bool is_open(const aclmdlIODims *dims) {
     return false;
 }
 
+static bool is_empty(const aclmdlIODims *dims) {
+    for (size_t d = 0; d < dims->dimCount; d++)
+        if (dims->dims[d] == 0)
+            return true;
+    return false;
+}
+
 /* "1,3,640,640" */
 static bool parse_dims(const char *text, aclmdlIODims *out) {
     for (out->dimCount = 0; out->dimCount < 8; text++) {
@@ -271,7 +278,7 @@ static bool describe(model *m, bool is_input, int index, const model_choice *cho
         ask_aipp(m, e, i);
     if (is_input && open && (!choose_shape(m, e, choice) || !measure(m, e)))
         return false;
-    e->is_open = !is_input && (open || e->bytes == 0);
+    e->is_open = !is_input && (open || (e->bytes == 0 && !is_empty(&e->shape)));
     if (!is_input && !e->is_open && m->has_gears && !measure(m, e)) /* of the size that was chosen, not the largest */
         return false;
     if (e->is_open)
