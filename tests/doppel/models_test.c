@@ -264,6 +264,10 @@ static void test_words(void **state) {
     assert_said("2           2           2");
     assert_int_equal(doppel("run sum.onnx.om --input zeros --input b=ones"), 0);
     assert_said("1           1           1");
+    assert_int_equal(doppel("run sum.onnx.om --input=a=ones --input=zeros --threads=1"), 0);
+    assert_said("1           1           1");
+    assert_int_equal(doppel("run sum.onnx.om --what=ones"), 2);
+    assert_said("no option --what;");
     assert_int_equal(doppel("run sum.onnx.om --input random"), 0);
     compile_with("none.onnx", NULL, "a:0;b:0"); /* nothing in, nothing out */
     assert_int_equal(doppel("run none.onnx.om --input ones --top 3 --output none"), 0);
