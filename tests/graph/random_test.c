@@ -13,13 +13,15 @@
 #include <cmocka.h>
 
 #include "graph/compare/reference.h"
+#include "graph/model_file.h"
 #include "graph/onnx/lower.h"
 #include "graph/onnx/onnx.h"
 #include "graph/onnx_make.h"
 #include "graph/passes/passes.h"
+#include "graph/precision.h"
 #include "graph/program.h"
 
-enum { NETS = 300, VALUES = 64, ELEMENTS_MAX = 20000, ENDS = 80 };
+enum { NETS = 500, VALUES = 64, ELEMENTS_MAX = 20000, ENDS = 80 };
 
 static int first_net = 1, n_nets = NETS;
 
@@ -533,7 +535,7 @@ static double *expected(dp_graph *graph, const float *input, size_t n_input) {
 }
 
 /* Runs the graph twice, in memory with other contents; whether its outputs are those expected. */
-static bool agrees(dp_graph *graph, const float *input, const double *right, const char *what) {
+static bool agrees(dp_graph *graph, const float *input, const double *right, double tolerance, const char *what) {
     dp_program *program;
     void *outputs[VALUES];
     bool fine = true;
@@ -558,7 +560,7 @@ static bool agrees(dp_graph *graph, const float *input, const double *right, con
             most = isfinite(right[at + k]) ? fmax(most, fabs(right[at + k])) : most;
         for (k = 0; k < count && fine; k++) {
             double found = (double)((const float *)outputs[i])[k];
-            if (fabs(found - right[at + k]) <= 1e-4 * (1 + most) || (isnan(found) && isnan(right[at + k])))
+            if (fabs(found - right[at + k]) <= tolerance * (1 + most) || (isnan(found) && isnan(right[at + k])))
                 continue;
             print_error("%s: element %zu of output %d: %g, expected %g\n", what, k, i, found, right[at + k]);
             fine = false;
@@ -571,10 +573,39 @@ static bool agrees(dp_graph *graph, const float *input, const double *right, con
     return fine;
 }
 
+/* The model as it is read from the file that atc writes. */
+static bool agrees_in_file(dp_model *model, const float *input, const double *right, double tolerance,
+                           const char *what) {
+    void *bytes;
+    size_t size;
+    dp_model_file *file;
+    assert_int_equal(dp_model_file_pack(NULL, &model, 1, &bytes, &size), DP_OK);
+    assert_int_equal(dp_model_file_read(bytes, size, &file), DP_OK);
+    bool fine = agrees(dp_model_file_variant(file, 0)->graph, input, right, tolerance, what);
+    dp_model_file_close(file);
+    dp_free(bytes);
+    return fine;
+}
+
+/* With all passes, floats becoming what `precision` says (NULL: what they are). */
+static bool passes_agree(const void *bytes, size_t size, const dp_precision *precision, const float *input,
+                         const double *right, double tolerance, const char *what) {
+    dp_model *model = lowered(bytes, size);
+    model->precision = precision;
+    dp_status status = dp_passes_run(model->graph, n_nets == 1 && !precision ? stdout : NULL);
+    if (status != DP_OK)
+        print_error("%s: %s\n", what, dp_fail_message());
+    bool fine = status == DP_OK && agrees_in_file(model, input, right, tolerance, what);
+    dp_model_free(model);
+    return fine;
+}
+
 /* A net's file without and with passes; input: random numbers. */
 static bool is_fine(net *g, const void *bytes, size_t size) {
+    static const dp_precision half = {.mode = DP_PRECISION_LOW, .low = DP_F16},
+                              mixed = {.mode = DP_PRECISION_MIXED, .low = DP_F16};
     int changes;
-    dp_model *plain = lowered(bytes, size), *passed = lowered(bytes, size);
+    dp_model *plain = lowered(bytes, size);
     size_t n_input = (size_t)count_of(&g->values[0]);
     float *input = malloc(n_input * sizeof *input);
     for (size_t i = 0; i < n_input; i++)
@@ -585,17 +616,15 @@ static bool is_fine(net *g, const void *bytes, size_t size) {
         dp_graph_print(plain->graph, stdout);
     double *right = expected(plain->graph, input, n_input);
     assert_int_equal(dp_pass_outputs(plain->graph, &changes), DP_OK);
-    bool fine = agrees(plain->graph, input, right, "without passes");
-    if (dp_passes_run(passed->graph, n_nets == 1 ? stdout : NULL) != DP_OK) {
-        print_error("passes: %s\n", dp_fail_message());
-        fine = false;
-    } else {
-        fine &= agrees(passed->graph, input, right, "with passes");
-    }
+    bool fine = agrees(plain->graph, input, right, 1e-4, "without passes");
+    fine &= passes_agree(bytes, size, NULL, input, right, 1e-4, "with passes");
+    if (chance(g, 25))
+        fine &= passes_agree(bytes, size, &half, input, right, .05, "in half");
+    else if (chance(g, 30))
+        fine &= passes_agree(bytes, size, &mixed, input, right, .05, "half and float");
     free(right);
     free(input);
     dp_model_free(plain);
-    dp_model_free(passed);
     return fine;
 }
 
