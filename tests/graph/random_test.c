@@ -57,14 +57,23 @@ static int64_t count_of(const shape *s) {
     return count;
 }
 
-/* Late values are read more often than early ones, but all are read now and then. -1: none has this rank. */
+/* Images without pixels or channels: many operators refuse them. Batches of none are fine. */
+static bool is_hollow(const shape *s) {
+    for (int d = 1; d < s->rank; d++)
+        if (!s->dims[d])
+            return true;
+    return false;
+}
+
+/* Late values are read more often than early ones, but all are read now and then. -1: none has this rank; without one
+ * there is always the input. */
 static int pick(net *g, int rank) {
     for (int attempt = 0; attempt < 30; attempt++) {
         int i = chance(g, 50) ? g->n - 1 - (int)draw(g, g->n < 3 ? (uint32_t)g->n : 3) : (int)draw(g, (uint32_t)g->n);
-        if (!rank || g->values[i].rank == rank)
+        if ((!rank || g->values[i].rank == rank) && !is_hollow(&g->values[i]))
             return i;
     }
-    return -1;
+    return rank ? -1 : 0;
 }
 
 /* Another value like `like`, or that itself. */
@@ -318,6 +327,8 @@ static void cut(net *g) {
     int x = pick(g, 0);
     shape s = g->values[x];
     int axis = s.rank == 4 && chance(g, 70) ? 1 : (int)draw(g, (uint32_t)s.rank);
+    if (!s.dims[axis])
+        return;
     int64_t n = s.dims[axis], from = draw(g, (uint32_t)n), to = from + 1 + draw(g, (uint32_t)(n - from));
     s.dims[axis] = to - from;
     char list[ENDS];
@@ -483,7 +494,8 @@ static void *make_net(int index, net *g, size_t *out_size) {
     for (int i = 0; i < 4; i++)
         draw(g, 2);
     g->m = make_begin(17);
-    g->values[g->n++] = (shape){4, {1 + draw(g, 3), 1 + draw(g, 19), 3 + draw(g, 9), 3 + draw(g, 9)}};
+    g->values[g->n++] =
+        (shape){4, {chance(g, 4) ? 0 : 1 + draw(g, 3), 1 + draw(g, 19), 3 + draw(g, 9), 3 + draw(g, 9)}};
     make_input(g->m, "v0", 1, 4, g->values[0].dims);
     int n_nodes = 2 + (int)draw(g, 16);
     for (int i = 0; (i < n_nodes && g->n < VALUES - 12) || g->n < 2; i++)
@@ -607,10 +619,10 @@ static bool is_fine(net *g, const void *bytes, size_t size) {
     int changes;
     dp_model *plain = lowered(bytes, size);
     size_t n_input = (size_t)count_of(&g->values[0]);
-    float *input = malloc(n_input * sizeof *input);
+    float *input = malloc(n_input * sizeof *input + 1);
     for (size_t i = 0; i < n_input; i++)
         input[i] = 2 * number(g);
-    if (chance(g, 10))
+    if (n_input && chance(g, 10))
         input[draw(g, (uint32_t)n_input)] = NAN;
     if (n_nets == 1)
         dp_graph_print(plain->graph, stdout);

@@ -88,12 +88,7 @@ dp_status dp_product_check_out(const dp_arg *arg, const int64_t *dims, int rank)
     if (rank == 0 && out->rank == 1 && out->dims[0] == 1)
         return DP_OK; /* one number, with a dim */
     dp_status status = dp_shape_expect(out, arg->name, dims, rank, "that of the product");
-    for (int d = 0; d < rank && status == DP_OK; d++)
-        if (out->dims[d] > 1 && out->strides[d] == 0)
-            status = dp_fail(DP_ERR_ARGUMENT,
-                             "%s: stride of dimension %d is 0, but every written element must have its own place",
-                             arg->name, d);
-    return status;
+    return status == DP_OK ? dp_places_expect(arg) : status;
 }
 
 void dp_product_set_factor(dp_products *p, int view, const dp_product_shape *s, const dp_factor *f) {
