@@ -101,8 +101,14 @@ static dp_status begin(rounds *r, int first_state, int n_state, int first_output
     r->n_state = n_state;
     r->first_output = first_output;
     r->n_formal = n_formal;
-    if (n_state < 0 || r->n_stacks < 0 || r->body->n_inputs != n_formal || r->node->n_outputs > n_state + r->n_stacks)
-        return complain(r->node, "the body's inputs and outputs do not fit the node's");
+    if (n_state < 0)
+        return complain(r->node, "must have at least 2 inputs, the number of rounds and the condition");
+    const int outputs = r->node->n_outputs, least = first_output + (outputs > n_state ? outputs : n_state);
+    if (r->body->n_inputs != n_formal || r->body->n_outputs < least)
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "node \"%s\" (%s): the body has %d inputs and %d outputs, but must have %d inputs and at least "
+                       "%d outputs, to go with the node's",
+                       r->node->name, r->node->type, r->body->n_inputs, r->body->n_outputs, n_formal, least);
     int n_lives = r->stage->n_lives;
     r->inputs = dp_alloc(DP_MEM_GRAPH, (size_t)(n_formal + n_lives) * sizeof *r->inputs + 1);
     r->outputs = dp_alloc(DP_MEM_GRAPH, (size_t)r->body->n_outputs * sizeof *r->outputs + 1);

@@ -19,7 +19,9 @@ static dp_status read_pool(dp_lowering *l, dp_window *w) {
         return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape has %d numbers for an input of %d dimensions", n, x->rank);
     for (int d = 0; d < n; d++)
         if (kernel[d] < 1 || kernel[d] > INT32_MAX)
-            return dp_low_fail(l, DP_ERR_ARGUMENT, "kernel_shape has the number %lld", (long long)kernel[d]);
+            return dp_low_fail(l, DP_ERR_ARGUMENT,
+                               "kernel_shape has the number %lld, but must have numbers from 1 to %d",
+                               (long long)kernel[d], INT32_MAX);
     return l->status == DP_OK ? dp_low_window_read(l, x, kernel, w) : l->status;
 }
 

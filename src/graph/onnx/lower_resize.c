@@ -258,10 +258,16 @@ dp_status dp_low_resize(dp_lowering *l) {
             roi[rank + d] = ((const float *)region->tensor.base)[n_axes + i];
             extent = (double)roi[rank + d] - (double)roi[d];
         }
-        scale[d] = n_scales ? given[i] : (double)sizes[i] / (double)x->tensor.dims[d];
-        out[d] = n_scales ? (int64_t)floor((double)x->tensor.dims[d] * extent * given[i]) : sizes[i];
-        if (out[d] < 0 || out[d] > INT32_MAX)
-            return dp_low_fail(l, DP_ERR_ARGUMENT, "dimension %lld would become %lld", (long long)d, (long long)out[d]);
+        double size = n_scales ? floor((double)x->tensor.dims[d] * extent * given[i]) : (double)sizes[i];
+        if (!(size >= 0 && size <= INT32_MAX))
+            return dp_low_fail(l, DP_ERR_ARGUMENT, "dimension %lld would become %g, but must become 0 to %d",
+                               (long long)d, size, INT32_MAX);
+        if (size > 0 && x->tensor.dims[d] == 0)
+            return dp_low_fail(l, DP_ERR_ARGUMENT,
+                               "dimension %lld would become %g, but the input has no elements there", (long long)d,
+                               size);
+        scale[d] = n_scales ? given[i] : x->tensor.dims[d] ? size / (double)x->tensor.dims[d] : 1;
+        out[d] = (int64_t)size;
     }
     if (n_sizes)
         keep_aspect(l, &x->tensor, chosen, out, scale);
