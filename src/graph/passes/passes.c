@@ -1,12 +1,14 @@
 #include "graph/passes/passes.h"
 
 const dp_pass dp_passes[] = {
+    {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
+    {"lift", "models stored in half compute in float, unless half was asked for", dp_pass_lift},
     {"identity", "nodes that hand on their input are taken out", dp_pass_identity},
+    {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
     {"neutral", "times 1, plus 0 and shapes around a softmax are stepped over", dp_pass_neutral},
     {"activation", "activation functions spelled out in steps become one node", dp_pass_activation},
     {"norm", "layer normalisation spelled out in steps becomes one node", dp_pass_norm},
     {"scale", "factors and summands per channel go into the convolution before them", dp_pass_scale},
-    {"ends", "inputs and outputs get the types that were asked for", dp_pass_ends},
     {"quantise", "convolutions become int8 where there is calibration", dp_pass_quantise},
     {"precision", "floats become half or bfloat16 where it was asked for", dp_pass_precision},
     {"same", "of nodes that compute the same from the same one stays", dp_pass_same},

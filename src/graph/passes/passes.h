@@ -27,6 +27,7 @@ dp_status dp_pass_products(dp_graph *graph, int *out_changes);
 dp_status dp_pass_epilogue(dp_graph *graph, int *out_changes);
 dp_status dp_pass_scale(dp_graph *graph, int *out_changes);
 dp_status dp_pass_ends(dp_graph *graph, int *out_changes);
+dp_status dp_pass_lift(dp_graph *graph, int *out_changes);
 dp_status dp_pass_quantise(dp_graph *graph, int *out_changes);
 dp_status dp_pass_precision(dp_graph *graph, int *out_changes);
 dp_status dp_pass_same(dp_graph *graph, int *out_changes);
