@@ -612,6 +612,22 @@ static bool passes_agree(const void *bytes, size_t size, const dp_precision *pre
     return fine;
 }
 
+/* As if the model had been stored as `stored` makes it: compiled once more, without anybody asking for a type. */
+static bool lifted_agrees(const void *bytes, size_t size, const dp_precision *stored, const float *input,
+                          const double *right, double tolerance, const char *what) {
+    dp_model *model = lowered(bytes, size);
+    int changes;
+    model->precision = stored;
+    assert_int_equal(dp_pass_precision(model->graph, &changes), DP_OK);
+    model->precision = NULL;
+    dp_status status = dp_passes_run(model->graph, n_nets == 1 ? stdout : NULL);
+    if (status != DP_OK)
+        print_error("%s: %s\n", what, dp_fail_message());
+    bool fine = status == DP_OK && agrees_in_file(model, input, right, tolerance, what);
+    dp_model_free(model);
+    return fine;
+}
+
 /* A net's file without and with passes; input: random numbers. */
 static bool is_fine(net *g, const void *bytes, size_t size) {
     static const dp_precision half = {.mode = DP_PRECISION_LOW, .low = DP_F16},
@@ -634,6 +650,8 @@ static bool is_fine(net *g, const void *bytes, size_t size) {
         fine &= passes_agree(bytes, size, &half, input, right, .05, "in half");
     else if (chance(g, 30))
         fine &= passes_agree(bytes, size, &mixed, input, right, .05, "half and float");
+    else if (chance(g, 40))
+        fine &= lifted_agrees(bytes, size, chance(g, 50) ? &half : &mixed, input, right, .05, "stored in half");
     free(right);
     free(input);
     dp_model_free(plain);
