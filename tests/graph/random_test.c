@@ -96,7 +96,8 @@ static const char *constant(net *g, float scale, int rank, const int64_t *dims) 
     static char names[4][16];
     char *name = names[g->n_constants % 4];
     shape s = {.rank = rank};
-    memcpy(s.dims, dims, (size_t)rank * sizeof *dims);
+    for (int d = 0; d < rank; d++)
+        s.dims[d] = dims[d];
     size_t count = (size_t)count_of(&s);
     float *contents = malloc(count * sizeof *contents);
     for (size_t i = 0; i < count; i++)
