@@ -172,10 +172,7 @@ static void see(const dp_calibration *c, const dp_value *value, dp_range *ranges
 /* Marks values with numbers from 1 on; uses[mark - 1] then counts readers. */
 static uint32_t number_values(dp_graph *graph) {
     uint32_t n = 0;
-    for (dp_node *node = graph->first; node; node = node->next)
-        for (int i = 0; i < node->n_inputs; i++)
-            if (node->inputs[i])
-                node->inputs[i]->mark = 0;
+    dp_graph_clear_marks(graph);
     for (int i = 0; i < graph->n_inputs; i++)
         graph->inputs[i]->mark = ++n;
     for (dp_node *node = graph->first; node; node = node->next)
@@ -196,22 +193,11 @@ static void count_uses(const dp_graph *graph, uint32_t *uses) {
 }
 
 static dp_status run_node(dp_node *node) {
-    dp_plan *plan;
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i] &&
             !(node->outputs[i]->tensor.base = dp_alloc(DP_MEM_GRAPH, dp_value_bytes(node->outputs[i]) + 1)))
             return no_memory();
-    dp_status status = dp_node_prepare(node, &plan);
-    if (status != DP_OK)
-        return status;
-    if (plan->workspace_bytes && !(plan->workspace = dp_alloc(DP_MEM_GRAPH, plan->workspace_bytes)))
-        status = no_memory();
-    if (status == DP_OK)
-        status = plan->run(plan);
-    dp_free(plan->workspace);
-    plan->workspace = NULL;
-    dp_plan_free(plan);
-    return status;
+    return dp_node_run(node);
 }
 
 static void let_go(dp_value *value, uint32_t *left) {

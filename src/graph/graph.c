@@ -301,8 +301,12 @@ static void count(dp_value **use, void *data) {
     (*use)->mark++;
 }
 
-void dp_graph_count_uses(dp_graph *graph) {
+void dp_graph_clear_marks(dp_graph *graph) {
     clear_outputs(graph);
     for_each_use(graph, clear, NULL);
+}
+
+void dp_graph_count_uses(dp_graph *graph) {
+    dp_graph_clear_marks(graph);
     for_each_use(graph, count, NULL);
 }

@@ -109,6 +109,8 @@ dp_status dp_node_set_integers(dp_node *node, const char *name, const int64_t *v
 
 /* Makes every use of `from`, in the graph, in graphs inside it and among their outputs, a use of `to`. */
 void dp_graph_replace(dp_graph *graph, const dp_value *from, dp_value *to);
+/* Sets mark of every value that the graph and those inside it name to 0. */
+void dp_graph_clear_marks(dp_graph *graph);
 /* Counts uses (inputs of nodes, outputs of graphs) in mark of every value that the graph and those inside it name. */
 void dp_graph_count_uses(dp_graph *graph);
 

@@ -74,6 +74,21 @@ dp_status dp_node_prepare(const dp_node *node, dp_plan **out_plan) {
     return status == DP_OK ? DP_OK : complain(node, status);
 }
 
+dp_status dp_node_run(const dp_node *node) {
+    dp_plan *plan;
+    dp_status status = dp_node_prepare(node, &plan);
+    if (status != DP_OK)
+        return status;
+    if (plan->workspace_bytes && !(plan->workspace = dp_alloc(DP_MEM_GRAPH, plan->workspace_bytes)))
+        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
+    if (status == DP_OK)
+        status = plan->run(plan);
+    dp_free(plan->workspace);
+    plan->workspace = NULL;
+    dp_plan_free(plan);
+    return status;
+}
+
 /* Types that are not registered have neither property; dp_node_infer complains about them. */
 static const dp_typed *find_quietly(const char *type) {
     for (unsigned i = 0; i < dp_typed_count; i++)

@@ -9,6 +9,12 @@
 /* The node's plan, by its type's row in src/ops/aclop.tsv. All its values must be known; constants are read. */
 dp_status dp_node_prepare(const dp_node *node, dp_plan **out_plan);
 
+/*
+ * Prepares the node's plan, runs it once with work space of its own, and frees both. All its values must be known and have
+ * memory.
+ */
+dp_status dp_node_run(const dp_node *node);
+
 /* Sets the shapes of the outputs. Their element types must be set, the inputs known. */
 dp_status dp_node_infer(dp_node *node);
 

@@ -28,6 +28,9 @@ typedef struct dp_file_info {
     bool has_alpha;            /* of a PNG */
 } dp_file_info;
 
+/* DP_ERR_ARGUMENT when there are no bytes at all. */
+dp_status dp_file_check(const void *bytes, size_t size_bytes, const char *argument);
+
 /* From the header. */
 dp_status dp_jpeg_info(const void *bytes, size_t size_bytes, const char *argument, dp_file_info *out_info);
 dp_status dp_png_info(const void *bytes, size_t size_bytes, const char *argument, dp_file_info *out_info);

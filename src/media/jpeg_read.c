@@ -116,16 +116,9 @@ static dp_status check_header(const reader *r, const char *argument, dp_file_inf
     return DP_OK;
 }
 
-static dp_status check_bytes(const void *bytes, size_t size_bytes, const char *argument) {
-    if (!bytes || !size_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "%s: there is no file: the address is %p, the size %zu bytes", argument, bytes,
-                       size_bytes);
-    return DP_OK;
-}
-
 dp_status dp_jpeg_info(const void *bytes, size_t size_bytes, const char *argument, dp_file_info *out_info) {
     reader r;
-    dp_status status = check_bytes(bytes, size_bytes, argument);
+    dp_status status = dp_file_check(bytes, size_bytes, argument);
     if (status != DP_OK)
         return status;
     begin(&r);
@@ -315,7 +308,7 @@ static dp_status decode(reader *r, const void *bytes, size_t size_bytes, dp_jpeg
 }
 
 dp_status dp_jpeg_decode(const void *bytes, size_t size_bytes, dp_jpeg_odd odd, dp_picture *picture) {
-    dp_status status = check_bytes(bytes, size_bytes, "data");
+    dp_status status = dp_file_check(bytes, size_bytes, "data");
     if (status != DP_OK)
         return status;
     reader *r = dp_realloc(DP_MEM_MEDIA, NULL, sizeof *r);

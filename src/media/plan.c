@@ -1,6 +1,13 @@
 /* Where decoded pictures go: formats, strides, sizes. */
 #include "media/file.h"
 
+dp_status dp_file_check(const void *bytes, size_t size_bytes, const char *argument) {
+    if (!bytes || !size_bytes)
+        return dp_fail(DP_ERR_ARGUMENT, "%s: there is no file: the address is %p, the size %zu bytes", argument, bytes,
+                       size_bytes);
+    return DP_OK;
+}
+
 static uint32_t on(uint32_t value, uint32_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
 }

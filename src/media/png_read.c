@@ -94,16 +94,9 @@ static dp_status check_header(const reader *r, const char *argument, dp_file_inf
     return DP_OK;
 }
 
-static dp_status check_bytes(const void *bytes, size_t size_bytes, const char *argument) {
-    if (!bytes || !size_bytes)
-        return dp_fail(DP_ERR_ARGUMENT, "%s: there is no file: the address is %p, the size %zu bytes", argument, bytes,
-                       size_bytes);
-    return DP_OK;
-}
-
 dp_status dp_png_info(const void *bytes, size_t size_bytes, const char *argument, dp_file_info *out_info) {
     reader r;
-    dp_status status = check_bytes(bytes, size_bytes, argument);
+    dp_status status = dp_file_check(bytes, size_bytes, argument);
     if (status != DP_OK)
         return status;
     if (!begin(&r, bytes, size_bytes) || setjmp(png_jmpbuf(r.png))) {
@@ -163,7 +156,7 @@ static dp_status decode(reader *r, dp_picture *picture) {
 }
 
 dp_status dp_png_decode(const void *bytes, size_t size_bytes, dp_picture *picture) {
-    dp_status status = check_bytes(bytes, size_bytes, "data");
+    dp_status status = dp_file_check(bytes, size_bytes, "data");
     if (status != DP_OK)
         return status;
     reader *r = dp_alloc(DP_MEM_MEDIA, sizeof *r);

@@ -112,26 +112,7 @@ static void convolve(void *context, size_t begin, size_t end) {
     }
 }
 
-static dp_status run_conv(const dp_node *node) {
-    convolution c = {.groups = dp_node_integer(node, "groups", 1)};
-    const dp_value *filter = node->inputs[1], *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
-    if (!is_double(filter) || (bias && !is_double(bias)) || !find_windows(node, &c.w) || c.groups < 1 ||
-        filter->tensor.rank != node->inputs[0]->tensor.rank)
-        return DP_ERR_UNSUPPORTED;
-    set_dims(c.w.kernel, &filter->tensor);
-    c.x = read_of(node->inputs[0]);
-    c.filter = read_of(filter);
-    c.bias = bias ? read_of(bias) : NULL;
-    c.y = write_of(node->outputs[0]);
-    c.in_channels = node->inputs[0]->tensor.dims[1];
-    c.out_channels = node->outputs[0]->tensor.dims[1];
-    size_t tasks = (size_t)(node->outputs[0]->tensor.dims[0] * c.out_channels);
-    if (tasks)
-        dp_pool_for(tasks, 1, convolve, &c);
-    return DP_OK;
-}
-
-/* Transposed: one picture is one task. Every input pixel is added where its window lies. */
+/* Transposed: every input pixel is added where its window lies. */
 
 static void spread_plane(const convolution *c, double *y, const double *x, const double *filter) {
     const windows *w = &c->w;
@@ -163,7 +144,8 @@ static void spread(void *context, size_t begin, size_t end) {
     }
 }
 
-static dp_status run_conv_transpose(const dp_node *node) {
+/* Both kinds; one plane of the output is one task. */
+static dp_status run_planes(const dp_node *node, void (*planes)(void *context, size_t begin, size_t end)) {
     convolution c = {.groups = dp_node_integer(node, "groups", 1)};
     const dp_value *filter = node->inputs[1], *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
     if (!is_double(filter) || (bias && !is_double(bias)) || !find_windows(node, &c.w) || c.groups < 1 ||
@@ -178,8 +160,16 @@ static dp_status run_conv_transpose(const dp_node *node) {
     c.out_channels = node->outputs[0]->tensor.dims[1];
     size_t tasks = (size_t)(node->outputs[0]->tensor.dims[0] * c.out_channels);
     if (tasks)
-        dp_pool_for(tasks, 1, spread, &c);
+        dp_pool_for(tasks, 1, planes, &c);
     return DP_OK;
+}
+
+static dp_status run_conv(const dp_node *node) {
+    return run_planes(node, convolve);
+}
+
+static dp_status run_conv_transpose(const dp_node *node) {
+    return run_planes(node, spread);
 }
 
 /* Pools. */

@@ -328,22 +328,6 @@ static dp_status own_transpose(layout *l, dp_node *node, bool *out_done) {
     return DP_OK;
 }
 
-static void clear_marks(dp_graph *graph) {
-    dp_graph_count_uses(graph);
-    for (int i = 0; i < graph->n_inputs; i++)
-        graph->inputs[i]->mark = 0;
-    for (dp_node *node = graph->first; node; node = node->next) {
-        for (int i = 0; i < node->n_inputs; i++)
-            if (node->inputs[i])
-                node->inputs[i]->mark = 0;
-        for (int i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i])
-                node->outputs[i]->mark = 0;
-    }
-    for (int i = 0; i < graph->n_outputs; i++)
-        graph->outputs[i]->mark = 0;
-}
-
 static bool has_bodies(const dp_graph *graph) {
     for (const dp_node *node = graph->first; node; node = node->next)
         if (node->n_bodies)
@@ -386,7 +370,7 @@ dp_status dp_pass_layout(dp_graph *graph, int *out_changes) {
     layout l = {.graph = graph};
     if (has_bodies(graph)) /* their graphs read values of this one */
         return DP_OK;
-    clear_marks(graph);
+    dp_graph_clear_marks(graph);
     dp_status status = DP_OK;
     for (dp_node *node = graph->first, *next; node && status == DP_OK; node = next) {
         next = node->next;

@@ -285,22 +285,9 @@ static dp_status visit(walk *w, dp_node *node) {
     return status == DP_OK && node->n_bodies ? keep_for_bodies(w, node) : status;
 }
 
-static void clear_marks(dp_graph *graph) {
-    for (int i = 0; i < graph->n_inputs; i++)
-        graph->inputs[i]->mark = 0;
-    for (const dp_node *node = graph->first; node; node = node->next) {
-        for (int i = 0; i < node->n_inputs; i++)
-            if (node->inputs[i])
-                node->inputs[i]->mark = 0;
-        for (int i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i])
-                node->outputs[i]->mark = 0;
-    }
-}
-
 dp_status dp_retype_graph(dp_graph *graph, const dp_retype *how, int *out_changes) {
     walk w = {.graph = graph, .how = how, .changes = out_changes};
-    clear_marks(graph);
+    dp_graph_clear_marks(graph);
     dp_status status = DP_OK;
     for (dp_node *node = graph->first, *next; node && status == DP_OK; node = next) {
         next = node->next;

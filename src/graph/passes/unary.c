@@ -110,18 +110,7 @@ static dp_status run_node(const dp_unary *u, int k, float *const *results, int n
     output.tensor.base = results[k + 1];
     node.inputs = in;
     node.outputs = &out;
-    dp_plan *plan;
-    dp_status status = dp_node_prepare(&node, &plan);
-    if (status != DP_OK)
-        return status;
-    if (plan->workspace_bytes && !(plan->workspace = dp_alloc(DP_MEM_GRAPH, plan->workspace_bytes)))
-        status = dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
-    if (status == DP_OK)
-        status = plan->run(plan);
-    dp_free(plan->workspace);
-    plan->workspace = NULL;
-    dp_plan_free(plan);
-    return status;
+    return dp_node_run(&node);
 }
 
 dp_status dp_unary_evaluate(const dp_unary *u, const float *x, float *y, int n) {
