@@ -111,6 +111,14 @@ typedef struct decode_job {
     acldvppPicDesc *result;
 } decode_job;
 
+/* What decoding finds out. The memory stays the caller's setting: he may read that before the stream is done. */
+static void tell_size(dp_picture *result, const dp_picture *decoded) {
+    result->width = decoded->width;
+    result->height = decoded->height;
+    result->width_stride = decoded->width_stride;
+    result->height_stride = decoded->height_stride;
+}
+
 static dp_status run_decode(void *payload) {
     decode_job *job = payload;
     dp_status status = job->is_jpeg ? dp_jpeg_decode(job->data, job->size, job->odd, &job->picture)
@@ -119,7 +127,7 @@ static dp_status run_decode(void *payload) {
     if (status == DP_OK) {
         const dp_area whole = dp_picture_area(&job->picture);
         dp_dvpp_report(DP_HOST_WRITE, &job->picture, &whole);
-        job->result->picture = job->picture;
+        tell_size(&job->result->picture, &job->picture);
     }
     return status;
 }
