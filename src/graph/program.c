@@ -6,6 +6,7 @@
 #include "graph/dump.h"
 #include "graph/infer.h"
 #include "graph/storage.h"
+#include "runtime/pool.h"
 #include "runtime/profile.h"
 
 /* Where the storage of a value is. */
@@ -246,15 +247,7 @@ bool dp_program_found(const dp_program *p, int index, dp_tensor *out_view) {
     return false;
 }
 
-dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *outputs, void *work) {
-    for (uint32_t i = 0; i < p->n_patches; i++) {
-        const place *at = &p->places[p->patches[i].place];
-        if (p->most && p->most[i].base)
-            *view_of(&p->patches[i]) = p->most[i];
-        *p->patches[i].base = at->kind == PLACE_INPUT    ? inputs[at->offset]
-                              : at->kind == PLACE_OUTPUT ? outputs[at->offset]
-                                                         : (char *)work + at->offset;
-    }
+static dp_status run_plans(dp_program *p, void *work) {
     for (uint32_t i = 0; i < p->n_plans; i++) {
         dp_plan *plan = p->plans[i];
         plan->workspace = (char *)work + p->workspace_offset;
@@ -271,4 +264,19 @@ dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *output
             dp_dump_plan(p->names[i], plan);
     }
     return DP_OK;
+}
+
+dp_status dp_program_run(dp_program *p, void *const *inputs, void *const *outputs, void *work) {
+    for (uint32_t i = 0; i < p->n_patches; i++) {
+        const place *at = &p->places[p->patches[i].place];
+        if (p->most && p->most[i].base)
+            *view_of(&p->patches[i]) = p->most[i];
+        *p->patches[i].base = at->kind == PLACE_INPUT    ? inputs[at->offset]
+                              : at->kind == PLACE_OUTPUT ? outputs[at->offset]
+                                                         : (char *)work + at->offset;
+    }
+    dp_pool_attend();
+    dp_status status = run_plans(p, work);
+    dp_pool_leave();
+    return status;
 }

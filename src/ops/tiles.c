@@ -33,29 +33,26 @@ void *dp_workspace_at(const dp_plan *plan, uint64_t offset) {
 }
 
 typedef struct job {
-    size_t count, scratch_bytes;
+    size_t scratch_bytes;
     dp_tile_fn fn;
     void *context;
-    _Atomic size_t next;
     _Atomic bool failed;
 } job;
 
-static void run_workers(void *context, size_t begin, size_t end) {
+static void run_tiles(void *context, size_t begin, size_t end) {
     job *j = context;
     void *scratch = j->scratch_bytes ? dp_scratch(j->scratch_bytes) : NULL;
     if (j->scratch_bytes && !scratch) {
         atomic_store(&j->failed, true);
         return;
     }
-    for (size_t worker = begin; worker < end; worker++)
-        for (size_t tile; (tile = atomic_fetch_add(&j->next, 1)) < j->count;)
-            j->fn(j->context, tile, scratch);
+    for (size_t tile = begin; tile < end; tile++)
+        j->fn(j->context, tile, scratch);
 }
 
 dp_status dp_tiles_run(size_t count, size_t scratch_bytes, dp_tile_fn fn, void *context) {
-    job j = {.count = count, .scratch_bytes = scratch_bytes, .fn = fn, .context = context};
-    size_t workers = dp_pool_width();
-    dp_pool_for(count < workers ? count : workers, 1, run_workers, &j);
+    job j = {.scratch_bytes = scratch_bytes, .fn = fn, .context = context};
+    dp_pool_for_each(count, run_tiles, &j);
     if (atomic_load(&j.failed))
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for scratch of %zu bytes", scratch_bytes);
     return DP_OK;

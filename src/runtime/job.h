@@ -11,11 +11,12 @@
 
 struct dp_stream;
 
-/* A launch or a dp_pool_for. The owner embeds it, sets join and destroy, and starts with references = 1. */
+/* A launch or a shared range. The owner embeds it, sets join, destroy and room, and starts with references = 1. */
 typedef struct dp_job {
     struct dp_job *next, *previous; /* in the pool's list, under its lock */
     _Atomic bool listed;            /* changed under the lock; false again once nothing is left to take */
     _Atomic uint32_t references;
+    uint32_t room; /* workers that may still take it; the last one takes it out of the list. Under the pool's lock */
     /* Takes part until there is nothing left to take, then withdraws the job. */
     void (*join)(struct dp_job *job);
     void (*destroy)(struct dp_job *job); /* the last reference went; may be NULL */

@@ -215,6 +215,7 @@ static dp_launch *new_launch(const dp_kernel_info *info, uint32_t blocks, dp_str
     }
     pthread_mutex_init(&launch->lock, NULL);
     launch->job.join = join_launch;
+    launch->job.room = UINT32_MAX;
     launch->job.destroy = destroy_launch;
     atomic_store(&launch->job.references, 1);
     launch->info = (dp_launch_info){.id = atomic_fetch_add(&last_launch_id, 1) + 1,

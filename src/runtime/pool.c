@@ -15,21 +15,30 @@
 #include "runtime/report.h"
 #include "runtime/stream_queue.h"
 
-enum { WORKERS_MAX = 256, SPIN_NS = 50000 };
+enum {
+    WORKERS_MAX = 256,
+    SPIN_NS = 50000,
+    SPIN_ATTENDED_NS = 1000000, /* while somebody says that more work comes soon */
+    PARTS_MAX = 64
+};
 
 static struct {
     pthread_mutex_t lock;
     dp_stream *ready_head[DP_STREAM_PRIORITIES], *ready_tail[DP_STREAM_PRIORITIES];
     dp_job *jobs;
-    _Atomic uint32_t ready_count, job_count;
-    _Atomic uint32_t spinners;
     _Atomic uint32_t workers; /* threads started */
     bool started;
+    /* apart from the lock: spinners read these all the time */
+    _Alignas(64) _Atomic uint32_t ready_count;
+    _Atomic uint32_t job_count;
+    _Atomic uint32_t attended;
+    _Alignas(64) _Atomic uint32_t spinners;
     dp_futex signal;
 } pool = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
 
 static _Atomic unsigned width;
 static _Thread_local unsigned for_depth;
+static _Thread_local unsigned worker_index;
 
 unsigned dp_pool_width(void) {
     unsigned known = atomic_load_explicit(&width, memory_order_relaxed);
@@ -83,12 +92,26 @@ static dp_stream *take_ready(void) {
     return stream;
 }
 
+/* Called with the lock held. */
+static void unlist(dp_job *job) {
+    atomic_store(&job->listed, false);
+    if (job->previous)
+        job->previous->next = job->next;
+    else
+        pool.jobs = job->next;
+    if (job->next)
+        job->next->previous = job->previous;
+    atomic_fetch_sub(&pool.job_count, 1);
+}
+
 static dp_job *take_job(void) {
     if (atomic_load(&pool.job_count) == 0)
         return NULL;
     pthread_mutex_lock(&pool.lock);
     dp_job *job = pool.jobs;
-    if (job)
+    if (job && --job->room == 0)
+        unlist(job); /* the list's reference is the taker's now */
+    else if (job)
         atomic_fetch_add(&job->references, 1);
     pthread_mutex_unlock(&pool.lock);
     return job;
@@ -115,8 +138,9 @@ static void notify(unsigned count) {
         dp_futex_wake(&pool.signal, (int)(count - spinning));
 }
 
+/* With an attended pool all that would help: one of the threads is the one that has the work. */
 static bool may_spin(void) {
-    unsigned limit = dp_pool_width() / 2;
+    unsigned limit = atomic_load(&pool.attended) ? dp_pool_width() - 1 : dp_pool_width() / 2;
     unsigned spinning = atomic_load(&pool.spinners);
     while (spinning < limit) {
         if (atomic_compare_exchange_weak(&pool.spinners, &spinning, spinning + 1))
@@ -126,22 +150,24 @@ static bool may_spin(void) {
 }
 
 static void spin(void) {
-    uint64_t end = dp_clock_ns() + SPIN_NS;
+    const uint64_t begin = dp_clock_ns();
+    uint64_t limit;
     do {
         for (int i = 0; i < 32; i++) {
             if (has_work())
                 break;
             dp_cpu_relax();
         }
-    } while (!has_work() && dp_clock_ns() < end);
+        limit = atomic_load_explicit(&pool.attended, memory_order_relaxed) ? SPIN_ATTENDED_NS : SPIN_NS;
+    } while (!has_work() && dp_clock_ns() - begin < limit);
     /* the last spinner that goes to work wakes a successor, or work that came meanwhile would wait for it */
     bool last = atomic_fetch_sub(&pool.spinners, 1) == 1;
     if (last && atomic_load(&pool.ready_count) + atomic_load(&pool.job_count) > 1)
         notify(1);
 }
 
-static void *worker(void *unused) {
-    (void)unused;
+static void *worker(void *index) {
+    worker_index = (unsigned)(uintptr_t)index;
     for (;;) {
         if (run_one())
             continue;
@@ -169,7 +195,7 @@ static void start_workers(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     for (unsigned i = 0; i < dp_pool_width(); i++) {
         pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, NULL) != 0) {
+        if (pthread_create(&thread, &attributes, worker, (void *)(uintptr_t)i) != 0) {
             dp_log("runtime", DP_LOG_WARN, "only %u of %u worker threads could be started", i, dp_pool_width());
             break;
         }
@@ -236,16 +262,8 @@ void dp_pool_withdraw(dp_job *job) {
         return;
     pthread_mutex_lock(&pool.lock);
     bool listed = atomic_load(&job->listed);
-    if (listed) {
-        atomic_store(&job->listed, false);
-        if (job->previous)
-            job->previous->next = job->next;
-        else
-            pool.jobs = job->next;
-        if (job->next)
-            job->next->previous = job->previous;
-        atomic_fetch_sub(&pool.job_count, 1);
-    }
+    if (listed)
+        unlist(job);
     pthread_mutex_unlock(&pool.lock);
     if (listed)
         dp_job_release(job);
@@ -257,28 +275,77 @@ void dp_job_release(dp_job *job) {
         destroy(job);
 }
 
-/* dp_pool_for: pieces are taken by counting; the job lives on the caller's stack until all helpers have let go of it.
+void dp_pool_attend(void) {
+    atomic_fetch_add(&pool.attended, 1);
+}
+void dp_pool_leave(void) {
+    atomic_fetch_sub(&pool.attended, 1);
+}
+
+/*
+ * A range shared by several threads: each has a part of it, the same one in every range of the same size, so that what one
+ * node of a model wrote is in the cache of the thread that reads it in the next. Pieces are taken from the front of the
+ * own part, then of the others'. The job lives on the caller's stack until all helpers have let go of it.
  */
+typedef struct range_part {
+    _Alignas(64) _Atomic size_t next;
+    size_t end;
+} range_part;
+
 typedef struct range_job {
     dp_job job;
-    size_t count, grain;
-    _Atomic size_t next;
+    size_t piece;
+    unsigned n_parts;
     void (*fn)(void *context, size_t begin, size_t end);
     void *context;
+    range_part parts[PARTS_MAX];
 } range_job;
+
+static void take_parts(range_job *range, unsigned first) {
+    for_depth++;
+    for (unsigned i = 0, at = first; i < range->n_parts; i++, at = at + 1 == range->n_parts ? 0 : at + 1) {
+        range_part *part = &range->parts[at];
+        const size_t end = part->end;
+        while (atomic_load_explicit(&part->next, memory_order_relaxed) < end) {
+            size_t begin = atomic_fetch_add(&part->next, range->piece);
+            if (begin >= end)
+                break;
+            range->fn(range->context, begin, end - begin < range->piece ? end : begin + range->piece);
+        }
+    }
+    for_depth--;
+    dp_pool_withdraw(&range->job);
+}
 
 static void range_join(dp_job *job) {
     range_job *range = (range_job *)job;
-    for_depth++;
-    for (;;) {
-        size_t begin = atomic_fetch_add(&range->next, range->grain);
-        if (begin >= range->count)
-            break;
-        size_t left = range->count - begin;
-        range->fn(range->context, begin, begin + (left < range->grain ? left : range->grain));
+    take_parts(range, 1 + worker_index % (range->n_parts - 1)); /* part 0 is the caller's */
+}
+
+/* pieces > 1 */
+static void share(size_t count, size_t piece, size_t pieces, void (*fn)(void *context, size_t begin, size_t end),
+                  void *context) {
+    unsigned threads = dp_pool_width() < PARTS_MAX ? dp_pool_width() : PARTS_MAX;
+    range_job range; /* field by field: most parts are not used */
+    range.job = (dp_job){.join = range_join, .references = 1};
+    range.piece = piece;
+    range.n_parts = pieces < threads ? (unsigned)pieces : threads;
+    range.fn = fn;
+    range.context = context;
+    size_t begin = 0;
+    for (unsigned i = 0; i < range.n_parts; i++) {
+        size_t end = (pieces * (i + 1) / range.n_parts) * piece;
+        atomic_init(&range.parts[i].next, begin);
+        range.parts[i].end = begin = end < count ? end : count;
     }
-    for_depth--;
-    dp_pool_withdraw(job);
+    range.job.room = range.n_parts - 1;
+    dp_pool_publish(&range.job, range.n_parts - 1);
+    take_parts(&range, 0);
+    for (unsigned i = 0; atomic_load(&range.job.references) > 1; i++) {
+        dp_cpu_relax();
+        if (i % 256 == 255)
+            sched_yield();
+    }
 }
 
 void dp_pool_for(size_t count, size_t grain, void (*fn)(void *context, size_t begin, size_t end), void *context) {
@@ -293,19 +360,17 @@ void dp_pool_for(size_t count, size_t grain, void (*fn)(void *context, size_t be
     }
     /* four pieces a thread even out uneven ones */
     size_t piece = (count + threads * 4u - 1) / (threads * 4u);
-    range_job range = {.job = {.join = range_join, .references = 1},
-                       .count = count,
-                       .grain = piece < grain ? grain : piece,
-                       .fn = fn,
-                       .context = context};
-    size_t pieces = (count + range.grain - 1) / range.grain;
-    dp_pool_publish(&range.job, (unsigned)(pieces < threads ? pieces : threads) - 1);
-    range_join(&range.job);
-    for (unsigned i = 0; atomic_load(&range.job.references) > 1; i++) {
-        dp_cpu_relax();
-        if (i % 256 == 255)
-            sched_yield();
+    piece = piece < grain ? grain : piece;
+    share(count, piece, (count + piece - 1) / piece, fn, context);
+}
+
+void dp_pool_for_each(size_t count, void (*fn)(void *context, size_t begin, size_t end), void *context) {
+    if (for_depth > 0 || dp_pool_width() == 1 || count < 2) {
+        if (count)
+            fn(context, 0, count);
+        return;
     }
+    share(count, 1, count, fn, context);
 }
 
 void dp_pool_fork_prepare(void) {
@@ -325,6 +390,7 @@ void dp_pool_fork_child(void) {
     pool.started = false;
     atomic_store(&pool.ready_count, 0);
     atomic_store(&pool.job_count, 0);
+    atomic_store(&pool.attended, 0);
     atomic_store(&pool.spinners, 0);
     atomic_store(&pool.workers, 0);
     atomic_store(&pool.signal.waiters, 0);

@@ -69,13 +69,14 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
         dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
 }
 
+/* Lines first, so that a thread keeps its part of the image from layer to layer; channels where there are too few. */
 static void divide_depthwise(dp_panel_conv *c, int64_t wanted) {
     const int64_t channels = c->filter.out_channels, panels = dp_panel_up(channels, DP_ROWS_PANEL);
-    int64_t pieces = dp_panel_at_most(panels, c->batch > 0 ? dp_panel_up(wanted, c->batch) : 1);
+    const int64_t lines = c->batch * c->out[0];
+    int64_t pieces = lines > 0 && lines < wanted ? dp_panel_at_most(panels, dp_panel_up(wanted, lines)) : 1;
     c->column_unit = dp_panel_up(panels, pieces) * DP_ROWS_PANEL;
     c->column_units = dp_panel_up(channels, c->column_unit);
-    const int64_t rest = c->batch * c->column_units;
-    pieces = rest > 0 ? dp_panel_at_most(c->out[0], dp_panel_up(wanted, rest)) : 1;
+    pieces = c->batch > 0 ? dp_panel_at_most(c->out[0], dp_panel_up(wanted, c->batch * c->column_units)) : 1;
     c->unit = dp_panel_up(c->out[0], pieces);
     c->units = c->batch * dp_panel_up(c->out[0], c->unit);
 }
