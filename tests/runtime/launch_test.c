@@ -1,5 +1,6 @@
 /* Launches: every core once, meetings, deadlocks, faults, arguments. */
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "device/core.h"
@@ -336,6 +337,34 @@ static void ranges_are_covered(void **state) {
     range_sum nested = {0};
     dp_pool_for(64, 1, nest_range, &nested);
     assert_true(nested.sum == 64 * 4950);
+    dp_pool_attend();
+    for (size_t count = 0; count < 300; count++) {
+        range_sum each = {0};
+        dp_pool_for_each(count, add_range, &each);
+        assert_true(each.sum == (count ? count * (count - 1) / 2 : 0));
+    }
+    dp_pool_leave();
+}
+
+/* Processor time of the whole process in a while in which it does nothing. */
+static double idle_share(void) {
+    enum { WHILE_NS = 50000000 };
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    nanosleep(&(struct timespec){.tv_nsec = WHILE_NS}, NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    return ((double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec)) / WHILE_NS;
+}
+
+static void idle_workers_sleep(void **state) {
+    (void)state;
+    range_sum r = {0};
+    dp_pool_attend();
+    dp_pool_for(1000, 1, add_range, &r);
+    assert_true(idle_share() < 0.5); /* also while somebody attends: after a millisecond */
+    dp_pool_for(1000, 1, add_range, &r);
+    dp_pool_leave();
+    assert_true(idle_share() < 0.5);
 }
 
 int main(void) {
@@ -344,7 +373,7 @@ int main(void) {
         cmocka_unit_test(all_blocks_meet),        cmocka_unit_test(a_chain_of_blocks_resolves),
         cmocka_unit_test(a_deadlock_is_reported), cmocka_unit_test(a_fault_ends_its_launch_only),
         cmocka_unit_test(arguments_are_copied),   cmocka_unit_test(bad_launches_are_refused),
-        cmocka_unit_test(ranges_are_covered),
+        cmocka_unit_test(ranges_are_covered),      cmocka_unit_test(idle_workers_sleep),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
