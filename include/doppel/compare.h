@@ -33,6 +33,8 @@ typedef struct dp_compare_options {
     void (*row)(const dp_compare_row *row, void *data);
     void (*progress)(unsigned done, unsigned of, void *data); /* nodes; may be NULL */
     void *data;
+    const int64_t *const *dims; /* of the inputs, by place, and how many each has: for models of more than one shape; */
+    const int *ranks;           /* NULL: the first that the model was compiled for */
 } dp_compare_options;
 
 /* False with a sentence in `message` (at most message_bytes, ended by 0) when something is wrong. */

@@ -38,6 +38,8 @@ static dp_status compare(const dp_compare_options *o, dp_compare_totals *totals)
     dp_model_file *file = NULL;
     if (!o->onnx || !o->model || !o->row)
         return dp_fail(DP_ERR_ARGUMENT, "onnx, model and row must not be NULL");
+    if (!o->dims != !o->ranks)
+        return dp_fail(DP_ERR_ARGUMENT, "dims and ranks must be given together");
     dp_status status = map_file(o->onnx, &onnx, &onnx_bytes);
     if (status != DP_OK)
         return status;
@@ -48,7 +50,7 @@ static dp_status compare(const dp_compare_options *o, dp_compare_totals *totals)
     if (status == DP_OK)
         status = dp_model_file_open(o->model, &file);
     if (status == DP_OK)
-        status = dp_compare(onnx, onnx_bytes, folder, file, 0, o->inputs, o, totals);
+        status = dp_compare(onnx, onnx_bytes, folder, file, o->inputs, o, totals);
     dp_model_file_close(file);
     munmap(onnx, onnx_bytes);
     return status;

@@ -168,7 +168,8 @@ static dp_status compile(const dp_compile_options *o, const dp_named_shape *shap
     if (status != DP_OK)
         return status;
     dp_folder_of(o->model, folder);
-    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder, .print = print};
+    dp_onnx_source source = {
+        .name = o->model, .bytes = bytes, .size_bytes = size, .folder = folder, .print = print};
     status = compile_source(o, &source, shapes, n_shapes, report, report_bytes, &compiled);
     dp_free(bytes);
     if (status == DP_OK && o->insert_op_conf)

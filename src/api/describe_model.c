@@ -19,7 +19,7 @@ static dp_status read_onnx(const char *path, dp_model **out_model) {
     if (status != DP_OK)
         return status;
     dp_folder_of(path, folder);
-    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder};
+    dp_onnx_source source = {.name = path, .bytes = bytes, .size_bytes = size, .folder = folder};
     status = dp_onnx_read_source(&source, out_model, &opset);
     dp_free(bytes);
     return status;
@@ -58,16 +58,41 @@ static dp_status write_json(const char *model, bool onnx, const char *json) {
     return status;
 }
 
-static void print_ends(const char *what, dp_value *const *values, const dp_declared *declared, int n) {
-    for (int i = 0; i < n; i++) {
-        const dp_tensor *t = &values[i]->tensor;
-        printf("%s: %s %s [", what, values[i]->name, t->element == DP_EL_NONE ? "?" : dp_element_name(t->element));
-        int rank = declared ? declared[i].rank : t->rank;
-        for (int d = 0; d < rank; d++) {
-            bool open = declared && dp_declared_is_open(&declared[i], d);
-            printf("%s%lld", d ? ", " : "", open ? -1LL : (long long)t->dims[d]);
-        }
-        puts(t->rank == DP_UNKNOWN && !declared ? "...]" : "]");
+/* One line. declared: the dims that may vary are shown as -1; NULL: those of the graph. */
+static void print_value(const char *what, const dp_value *value, const dp_declared *declared, const char *indent) {
+    const dp_tensor *t = &value->tensor;
+    printf("%s%s: %s %s [", indent, what, value->name, t->element == DP_EL_NONE ? "?" : dp_element_name(t->element));
+    int rank = declared ? declared->rank : t->rank;
+    for (int d = 0; d < rank; d++) {
+        bool open = declared && dp_declared_is_open(declared, d);
+        printf("%s%lld", d ? ", " : "", open ? -1LL : (long long)t->dims[d]);
+    }
+    puts(t->rank == DP_UNKNOWN && !declared ? "...]" : "]");
+}
+
+static void print_numbers(const dp_shapes *shapes, int gear) {
+    for (int k = 0; k < shapes->n_numbers; k++)
+        printf("%s%lld", k ? "," : "", (long long)shapes->numbers[gear * shapes->n_numbers + k]);
+}
+
+/* All listed sizes in one line; then what each of them makes of the open values. */
+static void print_gears(dp_model_file *file) {
+    const dp_shapes *shapes = dp_model_file_shapes(file);
+    for (int g = 0; g < shapes->n_gears; g++) {
+        fputs(g ? "; " : "gears: ", stdout);
+        print_numbers(shapes, g);
+    }
+    if (shapes->n_gears)
+        putchar('\n');
+    for (int g = 0; g < shapes->n_gears && !shapes->is_source; g++) {
+        const dp_graph *graph = dp_model_file_variant(file, g)->graph;
+        fputs("gear ", stdout);
+        print_numbers(shapes, g);
+        printf(": %d nodes\n", graph->n_nodes);
+        for (int i = 0; i < graph->n_inputs; i++)
+            print_value("input", graph->inputs[i], NULL, "  ");
+        for (int i = 0; i < graph->n_outputs; i++)
+            print_value("output", graph->outputs[i], NULL, "  ");
     }
 }
 
@@ -78,19 +103,18 @@ static dp_status print_summary(const char *path) {
         return status;
     const dp_shapes *shapes = dp_model_file_shapes(file);
     const dp_graph *graph = dp_model_file_variant(file, 0)->graph;
+    bool listed = shapes->n_gears && !shapes->is_source; /* outputs and nodes are told for each size */
     printf("model: %s\n", path);
-    print_ends("input", graph->inputs, shapes->n_inputs ? shapes->inputs : NULL, graph->n_inputs);
-    print_ends("output", graph->outputs, NULL, graph->n_outputs);
-    printf("graphs: %d\nnodes: %d%s\nweights: %zu bytes\nwork memory: %zu bytes\n", dp_model_file_variants(file),
-           graph->n_nodes, shapes->is_source ? " (lowered while it runs)" : "", dp_model_file_weights_bytes(file),
+    for (int i = 0; i < graph->n_inputs; i++)
+        print_value("input", graph->inputs[i], shapes->n_inputs ? &shapes->inputs[i] : NULL, "");
+    for (int i = 0; i < graph->n_outputs && !listed; i++)
+        print_value("output", graph->outputs[i], NULL, "");
+    printf("graphs: %d\n", dp_model_file_variants(file));
+    if (!listed)
+        printf("nodes: %d%s\n", graph->n_nodes, shapes->is_source ? " (lowered while it runs)" : "");
+    printf("weights: %zu bytes\nwork memory: %zu bytes\n", dp_model_file_weights_bytes(file),
            shapes->is_source ? (size_t)0 : dp_model_file_work_bytes(file));
-    for (int g = 0; g < shapes->n_gears; g++) {
-        fputs(g ? "; " : "gears: ", stdout);
-        for (int k = 0; k < shapes->n_numbers; k++)
-            printf("%s%lld", k ? "," : "", (long long)shapes->numbers[g * shapes->n_numbers + k]);
-    }
-    if (shapes->n_gears)
-        putchar('\n');
+    print_gears(file);
     status = dp_model_file_verify(file);
     dp_model_file_close(file);
     return status;
@@ -125,7 +149,7 @@ bool dp_check_model(const char *model, const char *report, char *message, size_t
     if (status != DP_OK)
         return end(status, message, message_bytes);
     dp_folder_of(model, folder);
-    dp_onnx_source source = {.bytes = bytes, .size_bytes = size, .folder = folder};
+    dp_onnx_source source = {.name = model, .bytes = bytes, .size_bytes = size, .folder = folder};
     status = dp_compile_open(&source, &read, &opset);
     dp_model_free(read);
     dp_free(bytes);

@@ -123,9 +123,18 @@ static void print_graph(const char *when, const dp_graph *graph, FILE *print) {
     dp_graph_print(graph, print);
 }
 
+dp_status dp_onnx_read_source(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
+    char reason[1024];
+    dp_status status = dp_onnx_read(source->bytes, source->size_bytes, source->folder, out_opset, out_model);
+    if (status == DP_OK || !source->name)
+        return status;
+    snprintf(reason, sizeof reason, "%s", dp_fail_message());
+    return dp_fail(status, "%s: %s", source->name, reason);
+}
+
 static dp_status read(const dp_onnx_source *source, bool open, dp_model **out_model, int *out_opset) {
     dp_model *model;
-    dp_status status = dp_onnx_read(source->bytes, source->size_bytes, source->folder, out_opset, &model);
+    dp_status status = dp_onnx_read_source(source, &model, out_opset);
     if (status != DP_OK)
         return status;
     model->precision = source->precision;
@@ -140,10 +149,6 @@ static dp_status read(const dp_onnx_source *source, bool open, dp_model **out_mo
     else
         dp_model_free(model);
     return status;
-}
-
-dp_status dp_onnx_read_source(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {
-    return dp_onnx_read(source->bytes, source->size_bytes, source->folder, out_opset, out_model);
 }
 
 dp_status dp_compile_open(const dp_onnx_source *source, dp_model **out_model, int *out_opset) {

@@ -17,6 +17,7 @@ typedef struct dp_input_shape {
 
 /* What is compiled. */
 typedef struct dp_onnx_source {
+    const char *name; /* of the file, for messages; NULL: it is in memory only */
     const void *bytes;
     size_t size_bytes;
     const char *folder; /* of the file, for weights beside it, or NULL */

@@ -273,13 +273,33 @@ dp_status dp_stage_run(dp_staged *staged, dp_stage *stage, const dp_item *inputs
     return status;
 }
 
-dp_status dp_staged_run(dp_staged *staged, const dp_tensor *inputs, dp_room *room, void *data) {
+static dp_item *make_items(const dp_staged *staged, const dp_tensor *inputs) {
     int n = staged->root.n_lives;
     dp_item *items = dp_alloc(DP_MEM_GRAPH, (size_t)n * sizeof *items + 1);
-    if (!items)
-        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to run a model: free some");
-    for (int i = 0; i < n; i++)
+    for (int i = 0; items && i < n; i++)
         items[i] = (dp_item){inputs[i], NULL};
+    if (!items)
+        dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to run a model: free some");
+    return items;
+}
+
+dp_status dp_staged_graph(dp_staged *staged, const dp_tensor *inputs, dp_graph **out_graph) {
+    dp_stage *child;
+    dp_item *items = make_items(staged, inputs);
+    dp_status status = items ? find_child(staged, &staged->root, items, &child) : DP_ERR_OUT_OF_MEMORY;
+    dp_free(items);
+    if (status != DP_OK)
+        return status;
+    if (!child->is_last)
+        return dp_fail(DP_ERR_UNSUPPORTED, "the model has loops or shapes that depend on its data");
+    *out_graph = child->model->graph;
+    return DP_OK;
+}
+
+dp_status dp_staged_run(dp_staged *staged, const dp_tensor *inputs, dp_room *room, void *data) {
+    dp_item *items = make_items(staged, inputs);
+    if (!items)
+        return DP_ERR_OUT_OF_MEMORY;
     dp_stages_trim(staged, &staged->root, DP_STAGES_MAX);
     dp_status status = dp_stage_run(staged, &staged->root, items, room, data);
     dp_free(items);

@@ -30,6 +30,13 @@ typedef dp_status dp_room(void *data, int index, dp_tensor *tensor);
 /* Inputs: contiguous tensors of known shapes, in the order of source->inputs. */
 dp_status dp_staged_run(dp_staged *staged, const dp_tensor *inputs, dp_room *room, void *data);
 
+/*
+ * The graph that a run with inputs of these shapes comes to, lowered and made if need be; it stays the staged model's
+ * and its outputs may be exchanged while nothing runs. DP_ERR_UNSUPPORTED when what follows depends on more than the
+ * shapes.
+ */
+dp_status dp_staged_graph(dp_staged *staged, const dp_tensor *inputs, dp_graph **out_graph);
+
 /* Stages that are kept now: for tests. */
 int dp_staged_count(const dp_staged *staged);
 size_t dp_staged_bytes(const dp_staged *staged);

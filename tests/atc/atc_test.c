@@ -110,6 +110,8 @@ static void models_are_described(void **state) {
     works(COMPILE "--input_shape=x:-1,4 --dynamic_batch_size=1,8", "2 of 2 shapes");
     works("--mode=6 --om=net.om", "gears: 1; 8");
     assert_non_null(strstr(output, "input: x f32 [-1, 4]"));
+    assert_non_null(strstr(output, "gear 1: 2 nodes\n  input: x f32 [1, 4]\n  output: r f32 [1, 4]\n"));
+    assert_non_null(strstr(output, "gear 8: 2 nodes\n  input: x f32 [8, 4]\n  output: r f32 [8, 4]\n"));
     works("--mode=1 --om=net.om --json=net.json", "success");
     cJSON *json = read_json("net.json");
     const cJSON *graphs = cJSON_GetObjectItem(json, "graph");
@@ -124,7 +126,8 @@ static void models_are_described(void **state) {
     json = read_json("report.json");
     assert_string_equal(cJSON_GetObjectItem(json, "result")->valuestring, "success");
     cJSON_Delete(json);
-    fails("--mode=3 --framework=5 --model=net.om", "no ONNX model");
+    fails("--mode=3 --framework=5 --model=net.om", "net.om: the ");
+    fails("--framework=5 --model=net.om --output=x --soc_version=Ascend310", "no ONNX model");
     fails("--mode=1 --om=net.om", "--json is missing");
     fails("--mode=1 --om=net.onnx --json=-", "--framework=5 --om=net.onnx");
     fails("--mode=6 --om=net.onnx", "is an ONNX file");

@@ -76,6 +76,14 @@ static void compile_with(const char *file, const char *precision, const char *sh
         fail_msg("%s: %s", file, message);
 }
 
+static void compile_gears(const char *file, const char *shape, const char *gears) {
+    char message[512];
+    dp_compile_options o = {
+        .model = in_folder(file), .output = in_folder(file), .input_shape = shape, .dynamic_dims = gears};
+    if (!dp_compile_model(&o, message, sizeof message))
+        fail_msg("%s: %s", file, message);
+}
+
 static void compile(const char *file, const char *precision) {
     compile_with(file, precision, NULL);
 }
@@ -159,13 +167,16 @@ static void make_twice(void) {
     free(all);
 }
 
+#define LONG_NAME "/a/name/that/is/longer/than/what/is/left/of/a/terminal/of/eighty/columns/Add"
+
 /* y = a + b. */
-static void make_sum(const char *file, int64_t n) {
+static void make_sum(const char *file, int64_t n, const char *node) {
     size_t bytes;
     maker *m = make_begin(17);
     make_input(m, "a", 1, 1, &n);
     make_input(m, "b", 1, 1, &n);
     make_node(m, "Add", "a b", "y");
+    make_name(m, node);
     make_output(m, "y");
     void *all = make_end(m, &bytes);
     save(file, all, bytes);
@@ -210,8 +221,9 @@ static int setup(void **state) {
     make_net("net.onnx", 0);
     make_net("other.onnx", .05f);
     make_twice();
-    make_sum("sum.onnx", 4);
-    make_sum("none.onnx", -1);
+    make_sum("sum.onnx", 4, "sum");
+    make_sum("long.onnx", 4, LONG_NAME);
+    make_sum("none.onnx", -1, "sum");
     make_scores();
     make_open();
     compile_with("open.onnx", NULL, "x:2,-1");
@@ -264,6 +276,12 @@ static void test_words(void **state) {
     assert_said("2           2           2");
     assert_int_equal(doppel("run sum.onnx.om --input zeros --input b=ones"), 0);
     assert_said("1           1           1");
+    assert_int_equal(doppel("run sum.onnx.om --input a=2.5 --input b=-1,0,1,2 --top 4"), 0); /* numbers */
+    assert_said("1.5         4.5           3");
+    assert_int_equal(doppel("run twice.onnx.om --input 1e2"), 0);
+    assert_said("200         200         200");
+    assert_int_equal(doppel("run sum.onnx.om --input a=1,2 --input b=ones"), 1);
+    assert_said("2 numbers are given, the model takes 4: one for all elements, or 4");
     assert_int_equal(doppel("run sum.onnx.om --input=a=ones --input=zeros --threads=1"), 0);
     assert_said("1           1           1");
     assert_int_equal(doppel("run sum.onnx.om --what=ones"), 2);
@@ -349,8 +367,17 @@ static void test_open(void **state) {
     assert_int_equal(doppel("run open.onnx.om --input zeros --shape x:2,4611686018427387904"), 1);
     assert_said("larger than memory");
     assert_int_equal(doppel("bench open.onnx.om --shape x:2,1000 --runs 3"), 0);
-    assert_int_equal(doppel("compare open.onnx open.onnx.om --shape x:2,3"), 2);
+    assert_int_equal(doppel("compare open.onnx open.onnx.om --shape x:2,3"), 2); /* NonZero: dims that depend on data */
     assert_said("not compared");
+    compile_with("none.onnx", NULL, "a:-1;b:-1"); /* lowered while it runs, for the shapes that are given */
+    assert_int_equal(doppel("compare none.onnx none.onnx.om --shape a:5 --shape b:5"), 0);
+    assert_said("1 values compared");
+    assert_int_equal(doppel("compare net.onnx none.onnx.om --shape a:5 --shape b:5"), 2);
+    assert_said("was that made from another file?");
+    assert_int_equal(doppel("compare none.onnx none.onnx.om --shape a:5 --shape b:6"), 2);
+    compile_gears("none.onnx", "a:-1;b:-1", "2,2;7,7"); /* the size that is asked for */
+    assert_int_equal(doppel("compare none.onnx none.onnx.om --shape a:7 --shape b:7"), 0);
+    assert_said("1 values compared");
 }
 
 static void compile_aipp(const char *om, const char *settings) {
@@ -417,6 +444,10 @@ static void test_bench_and_profile(void **state) {
     assert_said("Conv2D");
     assert_said("4 runs");
     assert_said("more: --rows");
+    compile("long.onnx", NULL);
+    assert_int_equal(doppel("profile long.onnx.om --runs 2"), 0); /* names are whole where no terminal is too narrow */
+    assert_said(LONG_NAME);
+    assert_int_equal(doppel("profile net.onnx.om --runs 4 --rows 3 -o t.json"), 0);
     assert_said("t.json");
     assert_narrow();
     FILE *file = fopen(in_folder("t.json"), "rb");
@@ -462,7 +493,8 @@ static found compare(const char *onnx, const char *om) {
     dp_compare_totals totals;
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
         x[i] = number(&seed);
-    const dp_compare_options o = {in_folder(onnx), in_folder(om), (const void *const[]){x}, note, NULL, &f};
+    const dp_compare_options o = {
+        .onnx = in_folder(onnx), .model = in_folder(om), .inputs = (const void *const[]){x}, .row = note, .data = &f};
     if (!dp_compare_models(&o, &totals, message, sizeof message))
         fail_msg("%s", message);
     assert_int_equal(totals.compared, f.n);

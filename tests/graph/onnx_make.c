@@ -146,6 +146,10 @@ void make_node(maker *m, const char *type, const char *inputs, const char *outpu
     m->graph.node = more(m, m->graph.node, m->graph.n_node++, node);
 }
 
+void make_name(maker *m, const char *name) {
+    m->graph.node[m->graph.n_node - 1]->name = text(m, name);
+}
+
 static Onnx__AttributeProto *attribute(maker *m, const char *name, int type) {
     Onnx__NodeProto *node = m->graph.node[m->graph.n_node - 1];
     Onnx__AttributeProto *a = room(m, sizeof *a);

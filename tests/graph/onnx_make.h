@@ -20,6 +20,7 @@ void make_external(maker *m, const char *location, const char *offset, const cha
 /* Names separated by blanks; "-" is an absent input. */
 void make_node(maker *m, const char *type, const char *inputs, const char *outputs);
 /* Of the node made last. */
+void make_name(maker *m, const char *name);
 void make_integer(maker *m, const char *name, int64_t value);
 void make_integers(maker *m, const char *name, int n, const int64_t *values);
 void make_real(maker *m, const char *name, float value);

@@ -143,10 +143,10 @@ static void choose(lines *l, long rows) {
 }
 
 static void print_row(const dp_compare_row *r, const char *mark) {
-    char type[20], node[32];
-    printf("%-2s%10.2e %10.2e %10.2e %12.9f  %-6s %-18s %s\n", mark, r->relative, r->input_relative, r->max_error,
-           r->cosine, r->is_double ? "double" : "float", text_tail(r->type, 18, type),
-           text_tail(*r->node ? r->node : r->value, 25, node));
+    char type[20];
+    printf("%-2s%10.2e %10.2e %10.2e %12.9f  %-6s %-18s ", mark, r->relative, r->input_relative, r->max_error,
+           r->cosine, r->is_double ? "double" : "float", text_tail(r->type, 18, type));
+    text_print_last(*r->node ? r->node : r->value, 75);
 }
 
 static bool print_all(const options *o, lines *l, const dp_compare_totals *t) {
@@ -190,12 +190,17 @@ static void free_lines(lines *l) {
 
 static int compare(const options *o, model *m) {
     const void *inputs[MODEL_ENDS];
+    const int64_t *dims[MODEL_ENDS];
+    int ranks[MODEL_ENDS];
     char message[2048];
     lines l = {.began_ms = model_clock_ms(), .on_terminal = isatty(STDERR_FILENO)};
     dp_compare_totals totals;
-    for (int i = 0; i < m->n_inputs; i++)
+    for (int i = 0; i < m->n_inputs; i++) {
         inputs[i] = m->inputs[i].host;
-    const dp_compare_options c = {o->onnx, o->model, inputs, keep_row, show_progress, &l};
+        dims[i] = m->inputs[i].dims;
+        ranks[i] = m->inputs[i].rank;
+    }
+    const dp_compare_options c = {o->onnx, o->model, inputs, keep_row, show_progress, &l, dims, ranks};
     bool good = dp_compare_models(&c, &totals, message, sizeof message), drifts = false;
     if (l.has_progress)
         fputs("\r\033[K", stderr);

@@ -10,8 +10,9 @@
 const char input_usage[] =
     "  --input NAME=FILE  what goes into an input (NAME= may be left out when the model has one): a\n"
     "                     picture (.jpg, .png), a NumPy array (.npy), or its bytes as they are (any\n"
-    "                     other name); or one of the words random, random:SEED (numbers in [0, 1), or\n"
-    "                     0 and 1 for integers), zeros, ones; a word without NAME= is for all inputs\n"
+    "                     other name); or numbers, NAME=16000 or NAME=1,2.5,3: one for all elements,\n"
+    "                     or one for each; or one of the words random, random:SEED (numbers in [0, 1),\n"
+    "                     or 0 and 1 for integers), zeros, ones; a word without NAME= is for all inputs\n"
     "                     that no other --input is for\n"
     "\n"
     "How pictures become tensors: each colour is (value - mean) x scale, value being 0 to 255. A model\n"
@@ -358,7 +359,43 @@ static void fill_random(model_end *e, uint64_t seed) {
     }
 }
 
+/* Whether the text is numbers with commas between them, and how many. A file of such a name is written ./16000. */
+static bool are_numbers(const char *text, size_t *out_count) {
+    for (*out_count = 0;; text++) {
+        char *end;
+        strtod(text, &end);
+        if (end == text || (*end && *end != ','))
+            return false;
+        ++*out_count;
+        if (!*end)
+            return true;
+        text = end;
+    }
+}
+
+static bool fill_numbers(const model *m, model_end *e, const char *text, size_t count) {
+    char sentence[200], shape[128], *end;
+    if (count != 1 && count != e->count) {
+        snprintf(sentence, sizeof sentence, "%zu numbers are given, the model takes %s: one for all elements, or %zu",
+                 count, model_shape_text(e->dims, e->rank, shape, sizeof shape), e->count);
+        return say(m, e, sentence);
+    }
+    double value = strtod(text, &end);
+    for (size_t i = 0; i < e->count; i++) {
+        if (!model_set_number(e->type, e->host, i, value)) {
+            snprintf(sentence, sizeof sentence, "%s cannot hold the number %.17g", model_type_name(e->type), value);
+            return say(m, e, sentence);
+        }
+        if (*end)
+            value = strtod(end + 1, &end);
+    }
+    return true;
+}
+
 static bool fill_from(const model *m, model_end *e, const char *source, const input_options *o) {
+    size_t count;
+    if (are_numbers(source, &count))
+        return fill_numbers(m, e, source, count);
     if (strcmp(source, "zeros") == 0 || strcmp(source, "ones") == 0) {
         memset(e->host, 0, e->bytes);
         for (size_t i = 0; source[0] == 'o' && i < e->count; i++)
@@ -441,8 +478,10 @@ bool input_fill(model *m, const input_options *o, bool random) {
             fprintf(stderr, "%s: --input is missing for \"%s\"; the model's inputs are\n", m->command,
                     m->inputs[i].name);
             list_inputs(m);
-            fprintf(stderr, "give each a file (.jpg, .png, .npy, bytes), or random, zeros or ones: --input %s=random\n",
-                    m->inputs[i].name);
+            fprintf(
+                stderr,
+                "give each a file (.jpg, .png, .npy, bytes), numbers, or random, zeros or ones: --input %s=random\n",
+                m->inputs[i].name);
             return false;
         }
         fill_random(&m->inputs[i], (uint64_t)i);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,15 +198,15 @@ static bool gather(const cJSON *events, long runs, rows *out) {
 }
 
 static void print_nodes(const rows *r, double all_us, long runs, long most) {
-    char node[40], type[24], path[20];
+    char type[24], path[20];
     double sum = 0;
     printf("\n%7s %7s %10s  %-22s %-17s %s\n", "share", "sum", "ms a run", "type", "by", "node");
     for (int i = 0; i < r->n && i < most; i++) {
         const row *x = &r->all[i];
         sum += x->us;
-        printf("%6.1f%% %6.1f%% %10.4f  %-22s %-17s %s\n", 100 * x->us / all_us, 100 * sum / all_us,
-               x->us / (double)runs * 1e-3, text_tail(x->type, 22, type), text_tail(x->path, 17, path),
-               text_tail(*x->node ? x->node : "-", 31, node));
+        printf("%6.1f%% %6.1f%% %10.4f  %-22s %-17s ", 100 * x->us / all_us, 100 * sum / all_us,
+               x->us / (double)runs * 1e-3, text_tail(x->type, 22, type), text_tail(x->path, 17, path));
+        text_print_last(*x->node ? x->node : "-", 69);
     }
     if (r->n > most)
         printf("%6.1f%% %6.1f%% %10.4f  in %d more: --rows %d shows them\n", 100 * (all_us - sum) / all_us, 100.0,

@@ -8,4 +8,10 @@
  * + 1 bytes). */
 const char *text_tail(const char *text, size_t room, char *out);
 
+/*
+ * Ends a line of stdout, of which `before` columns are written, with a name: whole in a file, its end where a terminal
+ * has no room for all.
+ */
+void text_print_last(const char *text, size_t before);
+
 #endif

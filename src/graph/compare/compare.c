@@ -9,6 +9,7 @@
 #include "graph/compare/reference.h"
 #include "graph/compile.h"
 #include "graph/program.h"
+#include "graph/staged.h"
 #include "ops/elementwise/kernels.h"
 
 enum { GROUP_BYTES = 512 << 20 }; /* values of the compiled model that are kept at a time */
@@ -336,18 +337,70 @@ static dp_status run(walk *w) {
     return status;
 }
 
-dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file, int variant,
-                     const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals) {
-    if (dp_model_file_shapes(file)->is_source)
-        return dp_fail(DP_ERR_UNSUPPORTED,
-                       "the compiled model is lowered while it runs, for its shapes or its loops: such models are not "
-                       "compared; give atc fixed shapes with --input_shape");
-    dp_graph *graph = dp_model_file_variant(file, variant)->graph;
+static bool has_dims(const dp_value *value, const dp_compare_options *o, int i) {
+    return o->ranks[i] == value->tensor.rank &&
+           memcmp(o->dims[i], value->tensor.dims, (size_t)o->ranks[i] * sizeof o->dims[i][0]) == 0;
+}
+
+/* Of the listed sizes, the one with these dims. */
+static dp_status find_gear(dp_model_file *file, const dp_compare_options *o, dp_graph **out_graph) {
+    int n = dp_model_file_variants(file);
+    for (int g = 0; g < n; g++) {
+        dp_graph *graph = dp_model_file_variant(file, g)->graph;
+        int i = 0;
+        while (o->dims && i < graph->n_inputs && has_dims(graph->inputs[i], o, i))
+            i++;
+        if (n == 1 || !o->dims || i == graph->n_inputs) {
+            *out_graph = graph;
+            return DP_OK;
+        }
+    }
+    return dp_fail(DP_ERR_ARGUMENT, "the model was compiled for other shapes");
+}
+
+/* A model that is lowered while it runs, as it runs for these dims. */
+static dp_status lower_now(dp_model_file *file, const dp_compare_options *o, dp_staged **out_staged,
+                           dp_graph **out_graph) {
+    dp_graph *source = dp_model_file_variant(file, 0)->graph;
+    const dp_shapes *shapes = dp_model_file_shapes(file);
+    if (!o->dims)
+        return dp_fail(DP_ERR_ARGUMENT, "the model is lowered while it runs: dims of its inputs are needed");
+    dp_tensor *inputs = dp_alloc(DP_MEM_GRAPH, (size_t)source->n_inputs * sizeof *inputs + 1);
+    if (!inputs)
+        return no_memory();
+    dp_status status = DP_OK;
+    for (int i = 0; i < source->n_inputs && status == DP_OK; i++) {
+        if (o->ranks[i] < 0 || o->ranks[i] > DP_TENSOR_DIMS) {
+            status = dp_fail(DP_ERR_ARGUMENT, "ranks[%d] is %d, but must be 0 to %d", i, o->ranks[i], DP_TENSOR_DIMS);
+            break;
+        }
+        inputs[i] = (dp_tensor){.element = source->inputs[i]->tensor.element, .rank = o->ranks[i]};
+        memcpy(inputs[i].dims, o->dims[i], (size_t)o->ranks[i] * sizeof inputs[i].dims[0]);
+        status = dp_tensor_check(&inputs[i], source->inputs[i]->name);
+        if (status == DP_OK)
+            status = dp_shapes_check(shapes, i, source->inputs[i]->name, &inputs[i]);
+    }
+    if (status == DP_OK)
+        status = dp_staged_new(source, shapes->opset, out_staged);
+    if (status == DP_OK)
+        status = dp_staged_graph(*out_staged, inputs, out_graph);
+    if (status == DP_ERR_UNSUPPORTED) {
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s", dp_fail_message());
+        status = dp_fail(status, "%s: such models are not compared", reason);
+    }
+    dp_free(inputs);
+    return status;
+}
+
+/* Sets the model as it was read beside the graph that was made of it. */
+static dp_status compare_graph(const dp_onnx_source *file, dp_graph *graph, const void *const *inputs,
+                               const dp_compare_options *options, dp_compare_totals *totals) {
     dp_input_shape *shapes = dp_alloc(DP_MEM_GRAPH, ((size_t)graph->n_inputs + 1) * sizeof *shapes);
-    walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = out_totals};
-    memset(out_totals, 0, sizeof *out_totals);
+    walk w = {.compiled = {.graph = graph, .inputs = inputs}, .options = options, .totals = totals};
     if (!shapes)
         return no_memory();
+    dp_onnx_source source = *file;
     int n = 0;
     for (int i = 0; i < graph->n_inputs; i++) {
         const dp_value *value = prepared(graph, graph->inputs[i]);
@@ -356,8 +409,8 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
         shapes[n] = (dp_input_shape){.name = graph->inputs[i]->name, .rank = value->tensor.rank};
         memcpy(shapes[n++].dims, value->tensor.dims, sizeof shapes[0].dims);
     }
-    const dp_onnx_source source = {
-        .bytes = onnx, .size_bytes = onnx_bytes, .folder = folder, .shapes = shapes, .n_shapes = graph->n_inputs};
+    source.shapes = shapes;
+    source.n_shapes = n;
     bool stopped = false;
     dp_status status = dp_compile_lowered(&source, &w.model, &stopped);
     if (stopped)
@@ -376,5 +429,19 @@ dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp
     close_compiled(&w.compiled);
     dp_model_free(w.model);
     dp_free(shapes);
+    return status;
+}
+
+dp_status dp_compare(const void *onnx, size_t onnx_bytes, const char *folder, dp_model_file *file,
+                     const void *const *inputs, const dp_compare_options *options, dp_compare_totals *out_totals) {
+    const dp_onnx_source source = {.name = options->onnx, .bytes = onnx, .size_bytes = onnx_bytes, .folder = folder};
+    dp_staged *staged = NULL;
+    dp_graph *graph = NULL;
+    memset(out_totals, 0, sizeof *out_totals);
+    dp_status status = dp_model_file_shapes(file)->is_source ? lower_now(file, options, &staged, &graph)
+                                                             : find_gear(file, options, &graph);
+    if (status == DP_OK)
+        status = compare_graph(&source, graph, inputs, options, out_totals);
+    dp_staged_free(staged);
     return status;
 }
