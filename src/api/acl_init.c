@@ -14,6 +14,7 @@
 #include "api/api.h"
 #include "base/memory.h"
 #include "runtime/device.h"
+#include "runtime/fork.h"
 
 #define CONFIG_BYTES_MAX ((size_t)10 << 20)
 
@@ -24,6 +25,7 @@
 #define STACK_VERSION STACK_MAJOR "." STACK_MINOR "." STACK_RELEASE
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_fork_part fork_part = {.floor = DP_FORK_API, .lock = &lock};
 static uint64_t references;
 static bool was_finalised;
 
@@ -110,7 +112,7 @@ static aclError load_config(const char *path) {
 
 aclError aclInit(const char *configPath) {
     dp_api_call call = DP_API_CALL();
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     uint64_t before = references;
     aclError code = before == 0 && configPath ? load_config(configPath) : ACL_SUCCESS;
     if (code == ACL_SUCCESS) {
@@ -133,7 +135,7 @@ aclError aclInit(const char *configPath) {
 }
 
 static aclError finalise(dp_api_call *call, bool all, uint64_t *remaining) {
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     uint64_t before = references;
     bool repeated = was_finalised;
     references = all || !before ? 0 : before - 1;

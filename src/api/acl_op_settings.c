@@ -4,10 +4,12 @@
 
 #include "api/acl_op.h"
 #include "base/memory.h"
+#include "runtime/fork.h"
 
 enum { OPTIONS = ACL_OP_DEBUG_OPTION + 1, OPTION_BYTES_MAX = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_fork_part fork_part = {.floor = DP_FORK_API, .lock = &lock};
 static char *options[OPTIONS]; /* texts set, NULL: none */
 static bool model_dir_set;
 
@@ -28,7 +30,7 @@ aclError aclSetCompileopt(aclCompileOpt opt, const char *value) {
     if (!copy)
         return dp_api_fail(&call, ACL_ERROR_BAD_ALLOC, "no host memory for a value of %zu bytes: free some", bytes);
     memcpy(copy, value, bytes);
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     char *old = options[opt];
     options[opt] = copy;
     pthread_mutex_unlock(&lock);
@@ -42,7 +44,7 @@ size_t aclGetCompileoptSize(aclCompileOpt opt) {
         dp_api_bad_value(&call, "opt", opt, "an aclCompileOpt (0 to 16)");
         return 0;
     }
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     size_t bytes = options[opt] ? strlen(options[opt]) + 1 : 1;
     pthread_mutex_unlock(&lock);
     dp_api_end(&call, DP_OK);
@@ -55,7 +57,7 @@ aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length) {
         return dp_api_bad_value(&call, "opt", opt, "an aclCompileOpt (0 to 16)");
     if (!value)
         return dp_api_null(&call, "value", "memory for the text");
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     const char *text = options[opt] ? options[opt] : "";
     size_t bytes = strlen(text) + 1;
     if (bytes <= length)
@@ -88,7 +90,7 @@ aclError aclopSetModelDir(const char *modelDir) {
         return dp_api_null(&call, "modelDir", "the path of a folder");
     if (stat(modelDir, &info) != 0 || !S_ISDIR(info.st_mode))
         return dp_api_fail(&call, ACL_ERROR_INVALID_FILE, "modelDir is \"%.200s\", which is no folder", modelDir);
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     bool again = model_dir_set;
     model_dir_set = true;
     pthread_mutex_unlock(&lock);

@@ -11,6 +11,7 @@
 #include "media/draw.h"
 #include "media/values.h"
 #include "runtime/device_memory.h"
+#include "runtime/fork.h"
 #include "runtime/stream.h"
 #include "runtime/task.h"
 
@@ -47,21 +48,11 @@ typedef struct channel {
 } channel;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static dp_fork_part fork_part = {.floor = DP_FORK_API, .lock = &lock};
 static channel channels[CHANNELS];
 
-static void before_fork(void) {
-    pthread_mutex_lock(&lock);
-}
-static void after_fork(void) {
-    pthread_mutex_unlock(&lock);
-}
-static void install(void) {
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
 static void enter(void) {
-    pthread_once(&once, install);
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
 }
 
 static hi_s32 end(dp_api_call *call, dp_status status) {

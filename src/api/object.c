@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "runtime/fork.h"
 
 /* Open addressing with linear probing over the addresses of live objects. Removal shifts the rest of the run back. */
 typedef struct slot {
@@ -11,19 +12,9 @@ typedef struct slot {
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static dp_fork_part fork_part = {.floor = DP_FORK_API, .lock = &lock};
 static slot *slots;
 static size_t capacity, used; /* capacity is 0 or a power of two */
-
-static void before_fork(void) {
-    pthread_mutex_lock(&lock);
-}
-static void after_fork(void) {
-    pthread_mutex_unlock(&lock);
-}
-static void register_fork_handlers(void) {
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
 
 static const char *kind_name(dp_object_kind kind) {
     switch (kind) {
@@ -137,8 +128,7 @@ static void erase(slot *entry) {
 }
 
 dp_status dp_object_adopt(dp_object_kind kind, void *object) {
-    pthread_once(&once, register_fork_handlers);
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     bool room = 4 * (used + 1) <= 3 * capacity || grow();
     if (room) {
         insert((slot){object, kind});

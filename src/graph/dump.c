@@ -9,10 +9,12 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "runtime/fork.h"
 
 enum { PATH_BYTES = 4096 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of arena, settings and runs */
+static dp_fork_part fork_part = {.floor = DP_FORK_GRAPH, .lock = &lock};
 static dp_arena arena = {.kind = DP_MEM_GRAPH};
 static dp_dump_settings settings;
 static uint64_t runs;
@@ -37,7 +39,7 @@ static bool copy_list(const char *const *from, int n, const char *const **out) {
 dp_status dp_dump_start(const dp_dump_settings *given) {
     if (mkdir(given->folder, 0777) != 0 && errno != EEXIST)
         return dp_fail(DP_ERR_IO, "dump_path %s: %s", given->folder, strerror(errno));
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     dp_arena_free(&arena);
     settings = *given;
     settings.folder = dp_arena_text(&arena, given->folder);
@@ -49,7 +51,7 @@ dp_status dp_dump_start(const dp_dump_settings *given) {
 }
 
 void dp_dump_stop(void) {
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     atomic_store(&on, false);
     settings = (dp_dump_settings){.folder = NULL};
     dp_arena_free(&arena);
@@ -89,7 +91,7 @@ static bool make_folder(const char *model, uint32_t id, char *out) {
 void dp_dump_begin(const char *model, uint32_t id) {
     place *made = dp_alloc(DP_MEM_GRAPH, sizeof *made);
     dp_dump_end();
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     if (made && settings.folder && is_listed(settings.models, settings.n_models, model)) {
         if (make_folder(model, id, made->folder))
             current = made;
@@ -166,7 +168,7 @@ void dp_dump_plan(const char *node, const dp_plan *plan) {
     if (!current)
         return;
     unsigned step = current->step++;
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     bool wanted[2] = {settings.inputs, settings.outputs}, listed = is_listed(settings.layers, settings.n_layers, node);
     pthread_mutex_unlock(&lock);
     file_name(node, name);

@@ -8,6 +8,7 @@
 #include "graph/program.h"
 #include "graph/staged.h"
 #include "runtime/device_memory.h"
+#include "runtime/fork.h"
 
 struct dp_loaded {
     _Atomic int references;
@@ -20,25 +21,35 @@ struct dp_loaded {
     bool own_work;
     pthread_mutex_t last_lock; /* of the next two */
     int gear;
-    dp_tensor *last; /* shapes of outputs */
-    pthread_mutex_t running;
+    dp_tensor *last;         /* shapes of outputs */
+    pthread_mutex_t running; /* of the next two, and of what a run changes */
+    bool is_running;
+    bool is_torn; /* in a child of fork: the thread that was running it is gone, and what it ran must be made anew */
     dp_loaded *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dp_loaded *models;
 static uint32_t last_id;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void) {
-    pthread_mutex_lock(&lock);
+    for (dp_loaded *model = models; model; model = model->next)
+        pthread_mutex_lock(&model->last_lock);
 }
-static void after_fork(void) {
-    pthread_mutex_unlock(&lock);
+
+/* A fork does not wait for runs, which may take long. */
+static void after_fork(bool is_child) {
+    for (dp_loaded *model = models; model; model = model->next) {
+        pthread_mutex_unlock(&model->last_lock);
+        if (!is_child)
+            continue;
+        model->is_torn |= model->is_running;
+        model->is_running = false;
+        pthread_mutex_init(&model->running, NULL);
+    }
 }
-static void install(void) {
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
+
+static dp_fork_part fork_part = {.floor = DP_FORK_GRAPH, .lock = &lock, .before = before_fork, .after = after_fork};
 
 static const dp_graph *graph_of(const dp_loaded *model, int gear) {
     return dp_model_file_variant(model->file, gear)->graph;
@@ -105,7 +116,6 @@ static dp_status prepare(dp_loaded *model, void *work, size_t work_bytes) {
 }
 
 dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint32_t *out_id) {
-    pthread_once(&once, install);
     dp_loaded *model = dp_alloc(DP_MEM_GRAPH, sizeof *model);
     if (!model)
         return no_memory();
@@ -117,7 +127,7 @@ dp_status dp_loaded_add(dp_model_file *file, void *work, size_t work_bytes, uint
         destroy(model);
         return status;
     }
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     model->id = ++last_id;
     model->next = models;
     models = model;
@@ -131,7 +141,7 @@ static dp_status no_model(uint32_t id) {
 }
 
 dp_status dp_loaded_remove(uint32_t id) {
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     dp_loaded **at = &models;
     while (*at && (*at)->id != id)
         at = &(*at)->next;
@@ -146,7 +156,7 @@ dp_status dp_loaded_remove(uint32_t id) {
 }
 
 dp_loaded *dp_loaded_get(uint32_t id) {
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     dp_loaded *model = models;
     while (model && model->id != id)
         model = model->next;
@@ -256,14 +266,40 @@ static void give_back(dp_output *outputs, int n) {
     }
 }
 
+/* What a thread that is gone left half done is given up, not freed: nobody knows what of it is whole. */
+static dp_status mend(dp_loaded *model) {
+    dp_status status = DP_OK;
+    if (model->staged) {
+        dp_staged *fresh = NULL;
+        status = dp_staged_new(dp_model_file_variant(model->file, 0)->graph, dp_model_file_shapes(model->file)->opset,
+                               &fresh);
+        model->staged = status == DP_OK ? fresh : model->staged;
+    }
+    for (int i = 0; model->programs && i < dp_model_file_variants(model->file) && status == DP_OK; i++) {
+        dp_program *fresh = NULL;
+        status = dp_program_new(dp_model_file_variant(model->file, i)->graph, &fresh);
+        model->programs[i] = status == DP_OK ? fresh : model->programs[i];
+    }
+    model->is_torn = status != DP_OK;
+    return status;
+}
+
+static dp_status run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_output *outputs) {
+    dp_status status = model->is_torn ? mend(model) : DP_OK;
+    if (status != DP_OK)
+        return status;
+    return model->staged ? run_staged(model, gear, inputs, outputs) : run_program(model, gear, inputs, outputs);
+}
+
 dp_status dp_loaded_run(dp_loaded *model, int gear, const dp_tensor *inputs, dp_output *outputs) {
     int n = graph_of(model, 0)->n_outputs;
     pthread_mutex_lock(&model->running);
+    model->is_running = true;
     if (DP_UNLIKELY(dp_dump_on()))
         dp_dump_begin(graph_of(model, 0)->name, model->id);
-    dp_status status =
-        model->staged ? run_staged(model, gear, inputs, outputs) : run_program(model, gear, inputs, outputs);
+    dp_status status = run(model, gear, inputs, outputs);
     dp_dump_end();
+    model->is_running = false;
     pthread_mutex_unlock(&model->running);
     if (status != DP_OK) {
         give_back(outputs, n);

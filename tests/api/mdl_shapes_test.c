@@ -301,15 +301,18 @@ TEST(results_of_unknown_size) {
     clean_up();
 }
 
+static void *fixed; /* the model that takes 5 x 9 only */
+
 static void *many_shapes(void *id) {
     CHECK_OK(aclrtSetDevice(0));
     float *x = device(4096), *y = device(4096);
     fill(x, 1024);
     aclmdlDataset *in = new_set(1, (void *[]){x}, (size_t[]){4096}), *out = new_set(1, (void *[]){y}, (size_t[]){4096});
     for (int i = 0; i < 60; i++) {
-        set_shape(in, 0, 2, (int64_t[]){i % 5 + 1, i % 9 + 1});
+        int rows = id == fixed ? 5 : i % 5 + 1, columns = id == fixed ? 9 : i % 9 + 1;
+        set_shape(in, 0, 2, (int64_t[]){rows, columns});
         CHECK_OK(aclmdlExecute((uint32_t)(uintptr_t)id, in, out));
-        check_sums(x, y, i % 5 + 1, i % 9 + 1);
+        check_sums(x, y, rows, columns);
     }
     destroy_set(in);
     destroy_set(out);
@@ -330,6 +333,45 @@ TEST(threads_choose_shapes) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     for (int i = 0; i < 2; i++)
         CHECK_OK(aclmdlUnload(ids[i]));
+    clean_up();
+}
+
+static _Atomic bool stop;
+
+static void *without_end(void *id) {
+    while (!stop)
+        many_shapes(id);
+    return NULL;
+}
+
+/* Children of a process whose other threads run models run these, too: the one of one shape, and the one of any. */
+TEST(a_child_of_fork_runs_what_others_were_running) {
+    uint32_t ids[2];
+    pthread_t threads[2];
+    write_onnx(sums(2, (int64_t[]){-1, -1}));
+    CHECK_OK(aclrtSetDevice(0));
+    compile((dp_compile_options){.input_shape = "x:-1,-1"});
+    CHECK_OK(aclmdlLoadFromFile(om, &ids[0]));
+    compile((dp_compile_options){.input_shape = "x:5,9"});
+    CHECK_OK(aclmdlLoadFromFile(om, &ids[1]));
+    fixed = (void *)(uintptr_t)ids[1];
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, without_end, (void *)(uintptr_t)ids[i]) == 0);
+    for (int i = 0; i < 20; i++) {
+        usleep((useconds_t)(500 + 137 * i));
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            many_shapes((void *)(uintptr_t)ids[i % 2]);
+            many_shapes((void *)(uintptr_t)ids[1 - i % 2]);
+            _exit(aclmdlUnload(ids[0]) || aclmdlUnload(ids[1]));
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0 && aclmdlUnload(ids[i]) == ACL_SUCCESS);
     clean_up();
 }
 
@@ -360,9 +402,13 @@ TEST(compiling_for_shapes_says_what_is_wrong) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch_sizes),           cmocka_unit_test(image_sizes_and_dims),
-        cmocka_unit_test(open_shapes),           cmocka_unit_test(results_of_unknown_size),
-        cmocka_unit_test(threads_choose_shapes), cmocka_unit_test(compiling_for_shapes_says_what_is_wrong),
+        cmocka_unit_test(batch_sizes),
+        cmocka_unit_test(image_sizes_and_dims),
+        cmocka_unit_test(open_shapes),
+        cmocka_unit_test(results_of_unknown_size),
+        cmocka_unit_test(threads_choose_shapes),
+        cmocka_unit_test(compiling_for_shapes_says_what_is_wrong),
+        cmocka_unit_test(a_child_of_fork_runs_what_others_were_running),
     };
     return cmocka_run_group_tests_name("api_mdl_shapes", tests, NULL, NULL);
 }

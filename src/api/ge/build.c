@@ -10,6 +10,7 @@
 #include "api/ge/ge.h"
 #include "graph/model_file.h"
 #include "graph/passes/passes.h"
+#include "runtime/fork.h"
 
 enum { FAILED = 0xffffffff, OPTIONS = 16, OPTION_BYTES = 1024 };
 
@@ -41,18 +42,8 @@ static const char *const names[OPTIONS] = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static options process_wide;
 static bool is_ready;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 /* Clients build in a child of fork: whoever changed options then has finished. */
-static void before_fork(void) {
-    pthread_mutex_lock(&lock);
-}
-static void after_fork(void) {
-    pthread_mutex_unlock(&lock);
-}
-static void install(void) {
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
+static dp_fork_part fork_part = {.floor = DP_FORK_API, .lock = &lock};
 
 static uint32_t finish(dp_api_call *call, dp_status status) {
     return dp_api_end(call, status) == ACL_SUCCESS ? 0 : FAILED;
@@ -78,12 +69,11 @@ static dp_status take_options(options *o, const char *const *keys, const char *c
 
 uint32_t dp_ge_initialize(const char *const *keys, const char *const *values, size_t count) {
     dp_api_call call = dp_api_begin("aclgrphBuildInitialize", __builtin_return_address(0));
-    pthread_once(&once, install);
     options *o = dp_alloc(DP_MEM_GRAPH, sizeof *o);
     dp_status status =
         o ? take_options(o, keys, values, count) : dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory: free some");
     if (status == DP_OK) {
-        pthread_mutex_lock(&lock);
+        dp_fork_lock(&fork_part);
         process_wide = *o;
         is_ready = true;
         pthread_mutex_unlock(&lock);
@@ -94,7 +84,7 @@ uint32_t dp_ge_initialize(const char *const *keys, const char *const *values, si
 
 void dp_ge_finalize(void) {
     dp_api_call call = dp_api_begin("aclgrphBuildFinalize", __builtin_return_address(0));
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     memset(&process_wide, 0, sizeof process_wide);
     is_ready = false;
     pthread_mutex_unlock(&lock);
@@ -221,7 +211,7 @@ static dp_status build_operators(const dp_ge_graph *graph, const options *o, voi
 }
 
 static dp_status begin_build(options *o, const char *const *keys, const char *const *values, size_t count) {
-    pthread_mutex_lock(&lock);
+    dp_fork_lock(&fork_part);
     bool ready = is_ready;
     *o = process_wide;
     pthread_mutex_unlock(&lock);
