@@ -2,7 +2,7 @@
  * acl_mdl.h - models: loading, describing and executing compiled models, image preprocessing, captured graphs.
  *
  * Doppel loads and executes models that its own atc has compiled. Buffers of data sets are device memory of at least the size
- * that the description tells. What is not done yet - bundles, queues, captured streams - is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in
+ * that the description tells. What is not done yet - bundles, queues - is refused: ACL_ERROR_API_NOT_SUPPORT with a sentence in
  * aclGetRecentErrMsg, or NULL, 0 or the type's "undefined" value where a function does not return a code.
  */
 #ifndef ACL_MDL_H
@@ -379,19 +379,35 @@ ACL_FUNC_VISIBILITY aclError aclmdlInitDump(void);
 ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char *dumpCfgPath);
 ACL_FUNC_VISIBILITY aclError aclmdlFinalizeDump(void);
 
-/* ---- graphs captured from a stream ---- */
+/* ---- graphs captured from a stream ----
+ *
+ * Between CaptureBegin and CaptureEnd, work queued on the stream (operators, kernels, copies, host functions, models) is recorded
+ * and not run; aclmdlRIExecuteAsync runs all of it, in the order in which it was queued, any number of times. Memory that
+ * the work names must live as long as the graph is run. The stream must not be a default stream; until the capture ends, waiting for
+ * it, asking for its progress, aborting or destroying it fails with ACL_ERROR_RT_STREAM_CAPTURED, and callbacks of
+ * aclrtLaunchCallback and operators whose output dims depend on data are refused. A stream that waits for an event recorded on
+ * a captured stream takes part from there on. Events made with ACL_EVENT_EXTERNAL are recorded, waited for and reset by
+ * every run: a wait then blocks until somebody records.
+ * The mode is kept and changes nothing: no call of another thread disturbs a capture.
+ */
 
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *status,
                                                     aclmdlRI *modelRI);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
+/*
+ * Tasks between GrpBegin and GrpEnd can be replaced later: queue as many, in the same order, between UpdateBegin and UpdateEnd on any
+ * stream that is not captured; the update takes effect in the order of that stream. The handle ends with the graph.
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroy(aclmdlRI modelRI);
+ACL_FUNC_VISIBILITY aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *id); /* from 1 */
+/* The steps on standard error; as JSON {"graph", "tasks": [{"index", "stream", "name"}]} in a file (flags 0). */
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
 

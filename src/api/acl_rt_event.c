@@ -28,6 +28,11 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
     return create(&call, event, flag);
 }
 
+/* Of calls that ask whether an event was reached: one that stands for a place in a captured graph never is. */
+static aclError end_event(dp_api_call *call, dp_status status) {
+    return status == DP_ERR_CAPTURED ? dp_api_end_code(call, ACL_ERROR_RT_EVENT_CAPTURED) : dp_api_end(call, status);
+}
+
 /* Every function below takes an event: NULL is said as such, other wrong handles by the runtime. */
 #define NEED_EVENT(argument)                                                                                           \
     if (!argument)                                                                                                     \
@@ -64,7 +69,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
     dp_api_call call = DP_API_CALL();
     NEED_EVENT(event);
     call.state_code = ACL_ERROR_RT_STREAM_CONTEXT;
-    return dp_api_end(&call, dp_event_synchronise(event, -1));
+    return end_event(&call, dp_event_synchronise(event, -1));
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
@@ -74,7 +79,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
         return dp_api_bad_value(&call, "timeout", timeout, "milliseconds, or -1 for no limit");
     call.state_code = ACL_ERROR_RT_STREAM_CONTEXT;
     call.timeout_code = ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
-    return dp_api_end(&call, dp_event_synchronise(event, timeout));
+    return end_event(&call, dp_event_synchronise(event, timeout));
 }
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/object.h"
+#include "runtime/capture.h"
 #include "runtime/stream.h"
 
 int dp_aclnn_element(aclDataType type) {
@@ -182,9 +183,18 @@ static dp_status run_and_resize(dp_plan *plan, void *workspace, uint64_t workspa
     int n = plan->n_tensors < DP_OP_PARAMS ? plan->n_tensors : DP_OP_PARAMS;
     for (int i = 0; i < n; i++)
         handles[i] = plan->tensors[i].is_output ? plan->tensors[i].handle : NULL;
+    void *recording = NULL;
+    dp_status status = dp_capture_current(stream, &recording);
+    if (status == DP_OK && recording)
+        status = dp_fail(DP_ERR_CAPTURED, "the dims of an output of aclnn%s depend on data, so it cannot be captured",
+                         plan->op->name);
+    if (status != DP_OK) {
+        dp_plan_free(plan);
+        return status;
+    }
     dp_found *found = dp_found_new(plan->n_tensors);
     plan->found = found;
-    dp_status status = found ? dp_plan_submit(plan, workspace, workspace_bytes, stream) : DP_ERR_OUT_OF_MEMORY;
+    status = found ? dp_plan_submit(plan, workspace, workspace_bytes, stream) : DP_ERR_OUT_OF_MEMORY;
     if (status != DP_OK) {
         dp_plan_free(plan);
         if (found)

@@ -49,6 +49,8 @@ aclError dp_api_code(dp_status status, aclError state_code, aclError timeout_cod
         return timeout_code;
     case DP_ERR_BUSY:
         return ACL_ERROR_RT_STREAM_NOT_COMPLETE;
+    case DP_ERR_CAPTURED:
+        return ACL_ERROR_RT_STREAM_CAPTURED;
     case DP_ERR_UNSUPPORTED:
         return ACL_ERROR_API_NOT_SUPPORT;
     case DP_ERR_IO:

@@ -14,7 +14,6 @@
     "a device binary cannot run on a CPU; compile the kernel's source with ascc and launch it with <<<>>>"
 #define DP_REASON_ALLOCATOR "operators take their work space from the caller; leave the allocator unregistered"
 #define DP_REASON_MODELS "this version has no such way to load, run or look into a model; see docs/models.md for those that it has"
-#define DP_REASON_CAPTURE "streams are not captured into graphs by this version; queue the work every time"
 #define DP_REASON_OP_MODELS                                                                                            \
     "a compiled operator cannot run on a CPU; call aclopExecute without: all types of docs/aclop.md are there"
 #define DP_REASON_OP_KERNELS                                                                                           \

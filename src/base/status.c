@@ -37,6 +37,7 @@ const char *dp_status_name(dp_status status) {
         [DP_ERR_OUT_OF_MEMORY] = "out of memory",
         [DP_ERR_TIMEOUT] = "timeout",
         [DP_ERR_BUSY] = "busy",
+        [DP_ERR_CAPTURED] = "being captured",
         [DP_ERR_UNSUPPORTED] = "unsupported",
         [DP_ERR_IO] = "input/output error",
         [DP_ERR_KERNEL] = "kernel fault",

@@ -19,6 +19,7 @@ typedef enum dp_status {
     DP_ERR_OUT_OF_MEMORY, /* host or device memory exhausted */
     DP_ERR_TIMEOUT,
     DP_ERR_BUSY,        /* still in use, try again */
+    DP_ERR_CAPTURED,    /* a stream whose work is being recorded, or an event of it, cannot do this */
     DP_ERR_UNSUPPORTED, /* Doppel does not do this; the sentence says so */
     DP_ERR_IO,
     DP_ERR_KERNEL,  /* a kernel faulted (bad instruction, out of range, deadlock) */

@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "base/memory.h"
 #include "runtime/callback_state.h"
+#include "runtime/capture_state.h"
 #include "runtime/futex.h"
 #include "runtime/report.h"
 
@@ -225,6 +226,9 @@ dp_status dp_callback_launch(void *handle, void (*fn)(void *), void *user_data, 
     dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
     if (!stream)
         return status;
+    status = dp_capture_refuse(stream, "given a callback");
+    if (status != DP_OK)
+        goto done;
     report *r = dp_alloc(DP_MEM_RUNTIME, sizeof *r);
     status = DP_ERR_OUT_OF_MEMORY;
     if (!r) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "runtime/capture_state.h"
 #include "runtime/event_state.h"
 #include "runtime/handle.h"
 #include "runtime/report.h"
@@ -31,8 +32,10 @@ typedef struct record {
 typedef struct dp_event {
     void *self;
     uint32_t flags;
-    record *latest;         /* one reference; NULL = never recorded; under lock_of(event) */
-    _Atomic uint32_t waits; /* queued and not over */
+    record *latest;           /* one reference; NULL = never recorded; under lock_of(event) */
+    waiter *blocked;          /* waits of captured graphs for a record nobody has queued yet; under lock_of(event) */
+    _Atomic uint32_t waits;   /* queued and not over */
+    _Atomic uint32_t capture; /* number of the capture in which it was recorded last, 0: none */
 } dp_event;
 
 /* A few locks for all events and records, so that a fork can hold them all. */
@@ -125,8 +128,8 @@ static dp_status queue_record(dp_stream *stream, record *r) {
 }
 
 typedef struct wait_task {
-    record *record;
-    dp_event *event; /* one reference; NULL for waits the library inserts */
+    record *_Atomic record; /* NULL: of a captured graph, and nobody has queued the record yet */
+    dp_event *event;        /* one reference; NULL for waits the library inserts */
     waiter node;
     dp_task *task;
     bool is_watched;
@@ -160,12 +163,8 @@ static void watch_wait(dp_task *task, wait_task *wait) {
         wait->is_watched = dp_watch_begin(&wait->watch, dp_clock_ns() + wait->limit_ns);
 }
 
-static dp_task_state run_wait(dp_task *task) {
-    wait_task *wait = task->payload;
+static dp_task_state wait_for_task(dp_task *task, wait_task *wait) {
     record *r = wait->record;
-    if (atomic_load(&r->done))
-        return DP_TASK_DONE;
-    watch_wait(task, wait); /* before anybody can end the task */
     pthread_mutex_t *lock = lock_of(r);
     pthread_mutex_lock(lock);
     bool done = atomic_load(&r->done);
@@ -177,19 +176,38 @@ static dp_task_state run_wait(dp_task *task) {
     return done ? DP_TASK_DONE : DP_TASK_PENDING;
 }
 
-static bool cancel_wait(dp_task *task) {
+static dp_task_state run_wait(dp_task *task) {
     wait_task *wait = task->payload;
-    record *r = wait->record;
-    bool found = false;
-    pthread_mutex_t *lock = lock_of(r);
-    pthread_mutex_lock(lock);
-    for (waiter **at = &r->waiters; *at && !found; at = found ? at : &(*at)->next) {
-        if (*at == &wait->node) {
-            *at = wait->node.next;
-            found = true;
+    if (atomic_load(&wait->record->done))
+        return DP_TASK_DONE;
+    watch_wait(task, wait); /* before anybody can end the task */
+    return wait_for_task(task, wait);
+}
+
+static bool take_out(waiter **list, const waiter *node) {
+    for (waiter **at = list; *at; at = &(*at)->next) {
+        if (*at == node) {
+            *at = node->next;
+            return true;
         }
     }
-    pthread_mutex_unlock(lock);
+    return false;
+}
+
+static bool cancel_wait(dp_task *task) {
+    wait_task *wait = task->payload;
+    bool found = false;
+    if (wait->event) {
+        pthread_mutex_lock(lock_of(wait->event));
+        found = take_out(&wait->event->blocked, &wait->node);
+        pthread_mutex_unlock(lock_of(wait->event));
+    }
+    record *r = found ? NULL : atomic_load(&wait->record);
+    if (r) {
+        pthread_mutex_lock(lock_of(r));
+        found = take_out(&r->waiters, &wait->node);
+        pthread_mutex_unlock(lock_of(r));
+    }
     return found;
 }
 
@@ -316,15 +334,160 @@ static record *latest_record(dp_event *event) {
     return r;
 }
 
+/* r, with one reference that goes to the event, is its record from now on. Graphs that wait for one get this one. */
+static void set_latest(dp_event *event, record *r) {
+    pthread_mutex_lock(lock_of(event));
+    record *previous = event->latest;
+    event->latest = r;
+    atomic_store_explicit(&event->capture, 0, memory_order_relaxed);
+    waiter *blocked = event->blocked;
+    event->blocked = NULL;
+    for (waiter *node = blocked; node; node = node->next) {
+        wait_task *wait = (wait_task *)((char *)node - offsetof(wait_task, node));
+        atomic_fetch_add(&r->references, 1);
+        atomic_store(&wait->record, r);
+    }
+    pthread_mutex_unlock(lock_of(event));
+    release_record(previous);
+    for (waiter *next; blocked; blocked = next) {
+        next = blocked->next;
+        pthread_mutex_lock(lock_of(r));
+        bool done = atomic_load(&r->done);
+        if (!done) {
+            blocked->next = r->waiters;
+            r->waiters = blocked;
+        }
+        pthread_mutex_unlock(lock_of(r));
+        if (done)
+            dp_stream_task_done(blocked->stream);
+    }
+}
+
+/* Steps of captured graphs, for events that are external. */
+
+static dp_status record_again(const dp_task *recorded, dp_task *part) {
+    record *r = new_record(part->stream);
+    if (!r)
+        return DP_ERR_OUT_OF_MEMORY;
+    r->queue = part->stream->queue;
+    r->task = part->number;
+    atomic_fetch_add(&r->references, 1);
+    part->payload = part->inline_bytes;
+    *(record **)part->payload = r;
+    part->destroy = destroy_record_task;
+    set_latest(*(dp_event **)recorded->payload, r);
+    return DP_OK;
+}
+
+_Static_assert(sizeof(wait_task) <= DP_TASK_INLINE_BYTES, "a captured wait lies in its task");
+
+static dp_status wait_again(const dp_task *recorded, dp_task *part) {
+    dp_event *event = *(dp_event **)recorded->payload;
+    dp_handle_retain(event->self);
+    atomic_fetch_add(&event->waits, 1);
+    wait_task *wait = (wait_task *)part->inline_bytes;
+    *wait = (wait_task){.event = event};
+    part->payload = wait;
+    part->destroy = destroy_wait_task;
+    part->cancel = cancel_wait;
+    return DP_OK;
+}
+
+/* Unlike waits outside of graphs it waits even if the event was never recorded: whoever runs the graph records it later. */
+static dp_task_state run_external_wait(dp_task *task) {
+    wait_task *wait = task->payload;
+    watch_wait(task, wait);
+    pthread_mutex_lock(lock_of(wait->event));
+    record *r = wait->event->latest;
+    if (r) {
+        atomic_fetch_add(&r->references, 1);
+        atomic_store(&wait->record, r);
+    } else {
+        wait->node = (waiter){wait->event->blocked, task->stream};
+        wait->event->blocked = &wait->node;
+    }
+    pthread_mutex_unlock(lock_of(wait->event));
+    return r ? wait_for_task(task, wait) : DP_TASK_PENDING;
+}
+
+static dp_task_state run_external_reset(dp_task *task) {
+    dp_event *event = *(dp_event **)task->payload;
+    pthread_mutex_lock(lock_of(event));
+    record *r = event->latest;
+    event->latest = NULL;
+    pthread_mutex_unlock(lock_of(event));
+    release_record(r);
+    return DP_TASK_DONE;
+}
+
+static void release_step_event(dp_task *task) {
+    dp_handle_release((*(dp_event **)task->payload)->self);
+}
+
+static dp_status capture_step(dp_event *event, dp_stream *stream, const char *name, dp_task_state (*run)(dp_task *task),
+                              dp_status (*again)(const dp_task *recorded, dp_task *part)) {
+    dp_task *task = dp_task_new(stream, name, sizeof event);
+    if (!task)
+        return DP_ERR_OUT_OF_MEMORY;
+    dp_handle_retain(event->self);
+    *(dp_event **)task->payload = event;
+    task->run = run;
+    task->again = again;
+    task->destroy = release_step_event;
+    dp_status status = dp_stream_append(stream, task);
+    if (status != DP_OK) {
+        release_step_event(task);
+        dp_task_discard(task);
+    }
+    return status;
+}
+
+/* Recorded on a stream that is being captured: the event stands for a place in the capture. */
+static dp_status capture_record(dp_event *event, dp_stream *stream) {
+    if (event->flags & DP_EVENT_EXTERNAL)
+        return capture_step(event, stream, "event record", run_record, record_again);
+    uint32_t id = dp_capture_id(stream);
+    if (!id)
+        return dp_fail(DP_ERR_CAPTURED, "stream %u updates a task group, which an event cannot be part of", stream->id);
+    pthread_mutex_lock(lock_of(event));
+    record *previous = event->latest;
+    event->latest = NULL;
+    atomic_store_explicit(&event->capture, id, memory_order_relaxed);
+    pthread_mutex_unlock(lock_of(event));
+    release_record(previous);
+    return DP_OK;
+}
+
+static dp_status capture_wait(dp_event *event, dp_stream *stream) {
+    if (event->flags & DP_EVENT_EXTERNAL)
+        return capture_step(event, stream, "event wait", run_external_wait, wait_again);
+    record *r = latest_record(event);
+    bool reached = !r || atomic_load(&r->done);
+    release_record(r);
+    return reached ? DP_OK
+                   : dp_fail(DP_ERR_CAPTURED,
+                             "event %p was recorded outside of the capture of stream %u and is not reached yet; wait for it "
+                             "before, or make it with ACL_EVENT_EXTERNAL",
+                             event->self, stream->id);
+}
+
+static dp_status capture_reset(dp_event *event, dp_stream *stream) {
+    return event->flags & DP_EVENT_EXTERNAL ? capture_step(event, stream, "event reset", run_external_reset, NULL) : DP_OK;
+}
+
 dp_status dp_event_record(void *handle, void *stream_handle) {
     dp_event *event = acquire(handle, "event");
     if (!event)
         return DP_ERR_HANDLE;
-    record *r = NULL, *previous = NULL;
+    record *r = NULL;
     dp_status status;
     dp_stream *stream = dp_stream_acquire(stream_handle, "stream", &status);
     if (!stream)
         goto done;
+    if (dp_stream_is_captured(stream)) {
+        status = capture_record(event, stream);
+        goto done;
+    }
     r = new_record(stream);
     status = DP_ERR_OUT_OF_MEMORY;
     if (!r)
@@ -336,14 +499,10 @@ dp_status dp_event_record(void *handle, void *stream_handle) {
         release_record(r);
         goto done;
     }
-    pthread_mutex_lock(lock_of(event));
-    previous = event->latest;
-    event->latest = r;
-    pthread_mutex_unlock(lock_of(event));
+    set_latest(event, r);
     r = NULL;
 done:
     release_record(r);
-    release_record(previous);
     if (stream)
         dp_stream_release(stream);
     dp_handle_release(handle);
@@ -359,6 +518,13 @@ dp_status dp_event_wait(void *handle, void *stream_handle) {
     dp_stream *stream = dp_stream_acquire(stream_handle, "stream", &status);
     if (!stream)
         goto done;
+    uint32_t capture = atomic_load_explicit(&event->capture, memory_order_relaxed);
+    if (DP_UNLIKELY(capture) && dp_capture_join(stream, capture, &status))
+        goto done;
+    if (dp_stream_is_captured(stream)) {
+        status = capture_wait(event, stream);
+        goto done;
+    }
     r = latest_record(event);
     if (r)
         dp_report_order(DP_HOST_ORDERED, stream->queue, 0, r->queue, r->task);
@@ -413,6 +579,10 @@ dp_status dp_event_reset(void *handle, void *stream_handle) {
     dp_stream *stream = dp_stream_acquire(stream_handle, "stream", &status);
     if (!stream)
         goto done;
+    if (dp_stream_is_captured(stream)) {
+        status = capture_reset(event, stream);
+        goto done;
+    }
     r = latest_record(event);
     if (!r)
         goto done;
@@ -462,13 +632,22 @@ static dp_status wait_for_record(record *r, uint64_t deadline_ns) {
     return atomic_load(&r->done) ? DP_OK : DP_ERR_STATE;
 }
 
+static dp_status check_not_captured(const dp_event *event) {
+    if (!atomic_load_explicit(&event->capture, memory_order_relaxed))
+        return DP_OK;
+    return dp_fail(DP_ERR_CAPTURED,
+                   "event %p was recorded in a capture, where it stands for a place in the graph; record it outside, or make it with "
+                   "ACL_EVENT_EXTERNAL",
+                   event->self);
+}
+
 dp_status dp_event_synchronise(void *handle, int32_t timeout_ms) {
     dp_event *event = acquire(handle, "event");
     if (!event)
         return DP_ERR_HANDLE;
-    dp_status status = DP_OK;
+    dp_status status = check_not_captured(event);
     record *r = latest_record(event);
-    if (r) {
+    if (status == DP_OK && r) {
         status = wait_for_record(r, dp_deadline_ns(timeout_ms));
         if (status == DP_ERR_TIMEOUT)
             dp_fail(status, "event %p was not reached after timeout = %d ms", handle, timeout_ms);
@@ -476,8 +655,8 @@ dp_status dp_event_synchronise(void *handle, int32_t timeout_ms) {
             dp_fail(status, "a task cannot wait for an event (%p) that is recorded later in its own stream", handle);
         else if (status == DP_OK)
             dp_report_order(DP_HOST_WAITED, r->queue, r->task, 0, 0);
-        release_record(r);
     }
+    release_record(r);
     dp_handle_release(handle);
     return status;
 }
@@ -508,17 +687,17 @@ static dp_status executed_ns(void *handle, const char *argument, uint64_t *out_n
     dp_event *event = acquire(handle, argument);
     if (!event)
         return DP_ERR_HANDLE;
-    dp_status status = DP_OK;
+    dp_status status = check_not_captured(event);
     record *r = latest_record(event);
-    if (!r)
+    if (status == DP_OK && !r)
         status = dp_fail(DP_ERR_STATE, "%s (%p) was never recorded; call aclrtRecordEvent first", argument, handle);
-    else if (!atomic_load(&r->done))
+    else if (status == DP_OK && !atomic_load(&r->done))
         status =
             dp_fail(DP_ERR_STATE, "%s (%p) is recorded but not reached yet; synchronise with its stream or event first",
                     argument, handle);
-    else if (r->dropped)
+    else if (status == DP_OK && r->dropped)
         status = dp_fail(DP_ERR_STATE, "%s (%p) was recorded in a stream that was aborted", argument, handle);
-    else
+    else if (status == DP_OK)
         *out_ns = r->done_ns;
     release_record(r);
     dp_handle_release(handle);

@@ -9,6 +9,9 @@
 
 #include "base/status.h"
 
+/* A flag: in captured graphs (capture.h) the event is recorded, waited for and reset by every run. */
+#define DP_EVENT_EXTERNAL 0x20u
+
 dp_status dp_event_create(uint32_t flags, void **out_event);
 /* Queued records and waits keep what they need. */
 dp_status dp_event_destroy(void *event);

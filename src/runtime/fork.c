@@ -5,6 +5,7 @@
 #include "device/check/check.h"
 #include "device/gm.h"
 #include "runtime/callback_state.h"
+#include "runtime/capture_state.h"
 #include "runtime/device_state.h"
 #include "runtime/event_state.h"
 #include "runtime/handle.h"
@@ -29,6 +30,7 @@ static void take_runtime(void) {
     dp_host_memory_fork_prepare();
     dp_device_memory_fork_prepare();
     dp_stream_fork_prepare();
+    dp_capture_fork_prepare();
     dp_event_fork_prepare();
     dp_pool_fork_prepare();
     dp_check_fork_prepare();
@@ -48,6 +50,7 @@ static void leave_runtime_parent(void) {
     dp_check_fork_parent();
     dp_pool_fork_parent();
     dp_event_fork_done();
+    dp_capture_fork_done();
     dp_stream_fork_parent();
     dp_device_memory_fork_done();
     dp_host_memory_fork_done();
@@ -66,6 +69,7 @@ static void leave_runtime_child(void) {
     dp_check_fork_child();
     dp_pool_fork_child();
     dp_event_fork_done();
+    dp_capture_fork_done();
     dp_stream_fork_child();
     dp_device_memory_fork_done();
     dp_host_memory_fork_child();

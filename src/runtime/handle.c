@@ -25,7 +25,7 @@ static uint32_t free_count;
 
 static const char *kind_name(uint32_t kind) {
     static const char *const names[DP_HANDLE_KIND_COUNT] = {"an unknown object", "a context", "a stream", "an event",
-                                                            "a physical memory handle"};
+                                                            "a physical memory handle", "a captured graph", "a task group"};
     return kind < DP_HANDLE_KIND_COUNT ? names[kind] : names[0];
 }
 

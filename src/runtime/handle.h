@@ -15,6 +15,8 @@ typedef enum dp_handle_kind {
     DP_HANDLE_STREAM,
     DP_HANDLE_EVENT,
     DP_HANDLE_PHYSICAL_MEMORY,
+    DP_HANDLE_RECORDING,
+    DP_HANDLE_TASK_GROUP,
     DP_HANDLE_KIND_COUNT
 } dp_handle_kind;
 

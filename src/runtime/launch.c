@@ -228,6 +228,7 @@ static dp_launch *new_launch(const dp_kernel_info *info, uint32_t blocks, dp_str
     launch->cores_per_block = cores[info->core_mix];
     launch->units = blocks * launch->cores_per_block;
     atomic_store(&launch->remaining, launch->units);
+    launch->args_bytes = args_bytes;
     if (args_bytes)
         memcpy(launch->args, args, args_bytes);
     launch->sync = dp_launch_sync_create(blocks, info->core_mix);
@@ -236,6 +237,19 @@ static dp_launch *new_launch(const dp_kernel_info *info, uint32_t blocks, dp_str
         return NULL;
     }
     return launch;
+}
+
+/* A captured launch is never run itself: every run has one of its own. */
+static dp_status launch_again(const dp_task *recorded, dp_task *part) {
+    const dp_launch *like = *(dp_launch **)recorded->payload;
+    dp_launch *launch =
+        new_launch(&like->info.kernel, like->info.blocks, part->stream, like->entry, like->args, like->args_bytes);
+    if (!launch)
+        return DP_ERR_OUT_OF_MEMORY;
+    part->payload = part->inline_bytes;
+    *(dp_launch **)part->payload = launch;
+    part->destroy = destroy_launch_task;
+    return DP_OK;
 }
 
 dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *handle, dp_kernel_entry entry,
@@ -258,6 +272,7 @@ dp_status dp_launch_submit(const dp_kernel_info *info, uint32_t blocks, void *ha
     *(dp_launch **)task->payload = launch;
     task->run = run_launch;
     task->destroy = destroy_launch_task;
+    task->again = launch_again;
     status = dp_stream_append(stream, task);
     if (status != DP_OK) {
         destroy_launch_task(task);

@@ -23,6 +23,7 @@ typedef struct dp_launch {
     dp_kernel_entry entry;
     uint32_t cores_per_block, units;
     uint32_t task_id;
+    size_t args_bytes;
     uint64_t begin_ns;
     dp_launch_sync *sync;
     dp_watch watch;       /* of the time limit */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "runtime/callback_state.h"
+#include "runtime/capture_state.h"
 #include "runtime/handle.h"
 #include "runtime/report.h"
 #include "runtime/stream_queue.h"
@@ -52,6 +53,8 @@ dp_status dp_stream_destroy(void *handle, bool force) {
                          "stream %p is the default stream of a context; it ends with the context or device", handle);
     else if (stream == dp_stream_running())
         status = dp_fail(DP_ERR_STATE, "stream %p cannot be destroyed by one of its own tasks", handle);
+    else
+        status = dp_capture_refuse(stream, "destroyed");
     if (status == DP_OK) {
         dp_report_object(DP_HOST_DESTROYED, stream->device_id, handle, NULL);
         dp_stream_retire(stream, force);
@@ -70,6 +73,9 @@ dp_status dp_stream_synchronise(void *handle, int32_t timeout_ms) {
         status = dp_fail(DP_ERR_STATE, "a task of stream %u cannot wait for its own stream", stream->id);
         goto done;
     }
+    status = dp_capture_refuse(stream, "waited for");
+    if (status != DP_OK)
+        goto done;
     status = dp_stream_wait(stream, atomic_load(&stream->submitted), dp_deadline_ns(timeout_ms));
     if (status == DP_ERR_KERNEL_TIMEOUT)
         goto done;
@@ -91,12 +97,15 @@ dp_status dp_stream_query(void *handle, bool *out_complete) {
     dp_stream *stream = dp_stream_acquire(handle, "stream", &status);
     if (!stream)
         return status;
-    uint64_t submitted = atomic_load(&stream->submitted);
-    *out_complete = atomic_load(&stream->completed) >= submitted;
-    if (*out_complete)
-        dp_report_order(DP_HOST_WAITED, stream->queue, submitted, 0, 0);
+    status = dp_capture_refuse(stream, "asked for its progress");
+    if (status == DP_OK) {
+        uint64_t submitted = atomic_load(&stream->submitted);
+        *out_complete = atomic_load(&stream->completed) >= submitted;
+        if (*out_complete)
+            dp_report_order(DP_HOST_WAITED, stream->queue, submitted, 0, 0);
+    }
     dp_stream_release(stream);
-    return DP_OK;
+    return status;
 }
 
 dp_status dp_stream_abort(void *handle) {
@@ -106,7 +115,7 @@ dp_status dp_stream_abort(void *handle) {
         return status;
     if (stream == dp_stream_running()) {
         status = dp_fail(DP_ERR_STATE, "a task of stream %u cannot abort its own stream", stream->id);
-    } else {
+    } else if ((status = dp_capture_refuse(stream, "aborted")) == DP_OK) {
         dp_stream_drop_queued(stream);
         status = dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
         if (status == DP_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/capture_state.h"
 #include "runtime/handle.h"
 #include "runtime/profile.h"
 #include "runtime/report.h"
@@ -128,6 +129,8 @@ dp_task *dp_task_new(dp_stream *stream, const char *name, size_t payload_bytes) 
     task->run = NULL;
     task->destroy = NULL;
     task->cancel = NULL;
+    task->resume = NULL;
+    task->again = NULL;
     task->payload = payload;
     task->even_after_stop = false;
     task->begin_ns = 0;
@@ -184,6 +187,8 @@ dp_status dp_stream_append(dp_stream *stream, dp_task *task) {
     dp_status status = dp_stream_check_lost();
     if (DP_UNLIKELY(status != DP_OK))
         return status;
+    if (dp_stream_is_captured(stream))
+        return dp_capture_take(stream, task);
     dp_stream *earlier = busy_before(stream);
     if (DP_UNLIKELY(earlier)) {
         status = dp_stream_order_after(stream, earlier);
@@ -300,6 +305,11 @@ void dp_stream_drain(dp_stream *stream, uint64_t until) {
 
 void dp_stream_task_done(dp_stream *stream) {
     uint64_t completed;
+    dp_task *head = stream->head;
+    if (DP_UNLIKELY(head->resume != NULL) && head->resume(head)) {
+        dp_pool_ready(stream);
+        return;
+    }
     if (complete_head(stream, &completed))
         dp_pool_ready(stream);
     else
@@ -446,6 +456,7 @@ void dp_stream_drop_queued(dp_stream *stream) {
 }
 
 void dp_stream_retire(dp_stream *stream, bool force) {
+    dp_capture_abandon(stream);
     if (force)
         dp_stream_drop_queued(stream);
     dp_stream_wait(stream, atomic_load(&stream->submitted), UINT64_MAX);
@@ -547,6 +558,7 @@ void dp_stream_fork_child(void) {
         bool was_held = atomic_load(&stream->state) != DP_STREAM_IDLE;
         stream->head = stream->tail = NULL;
         stream->subscriber = NULL;
+        atomic_store(&stream->capture, NULL);
         atomic_store(&stream->launch, NULL);
         stream->ready_next = stream->ready_previous = NULL;
         atomic_store(&stream->state, DP_STREAM_IDLE);

@@ -36,6 +36,11 @@ struct dp_task {
     void (*destroy)(dp_task *task);
     /* Of a pending task: true if it was stopped and its dp_stream_task_done will not come. May be NULL: cannot. */
     bool (*cancel)(dp_task *task);
+    /* A pending task that has several parts: what it went elsewhere for is done; true: run it again. NULL: it is over then. */
+    bool (*resume)(dp_task *task);
+    /* Of a task that is recorded and run many times: gives `part` a payload of its own, and a destroy for it. NULL: all
+     * runs take the recorded payload. */
+    dp_status (*again)(const dp_task *recorded, dp_task *part);
     void *payload;        /* inline_bytes, or a block of its own */
     bool even_after_stop; /* runs although the stream stopped after a failure */
     _Alignas(16) uint8_t inline_bytes[DP_TASK_INLINE_BYTES];
@@ -66,6 +71,7 @@ struct dp_stream {
     _Atomic bool stopped; /* failed, and the failure mode is to stop */
     char error[DP_STREAM_ERROR_BYTES];
 
+    struct dp_capture *_Atomic capture;     /* what is queued goes there: capture.c, under its lock */
     struct dp_subscriber *subscriber;       /* see callback.c, under its lock */
     dp_stream *ready_next, *ready_previous; /* pool's list */
     dp_stream *next, *previous;             /* list of all streams */
