@@ -3,6 +3,8 @@
  * tiles of 8 rows) compiled for a narrow processor. Rooms are exactly as long as needed: a sanitizer sees reads past
  * the end.
  */
+#include "base/half.h"
+#include "math/rows/low_rung.h"
 #include "math/rows/rung.h"
 
 #include <math.h>
@@ -255,6 +257,159 @@ static void one_winograd(const dp_rows_table *table, const char *name) {
         free(freed[i]);
 }
 
+/* Half and bfloat16 (low.h). */
+
+typedef struct low_rung {
+    const dp_low_table *table;
+    dp_low_type type;
+    const char *name;
+} low_rung;
+static low_rung lows[10];
+static int n_lows;
+static void add_low(dp_isa isa, unsigned features, const char *name) {
+    for (int type = 0; type < DP_LOW_TYPE_COUNT; type++)
+        lows[n_lows++] = (low_rung){dp_low_for(isa, features, (dp_low_type)type), (dp_low_type)type, name};
+}
+
+enum { UNTOUCHED_BITS = 0x1234 };
+static uint16_t *low_room(size_t count, dp_low_type type, bool is_random) {
+    uint16_t *p = malloc((count ? count : 1) * sizeof *p);
+    assert_non_null(p);
+    for (size_t i = 0; i < count; i++) {
+        const float x = (float)(draw() % 4001) / 2000 - 1;
+        p[i] = !is_random ? UNTOUCHED_BITS : type == DP_LOW_HALF ? dp_f16_from_f32(x) : dp_bf16_from_f32(x);
+    }
+    return p;
+}
+static float low_at(const uint16_t *p, size_t i, dp_low_type type) {
+    return type == DP_LOW_HALF ? dp_f32_from_f16(p[i]) : dp_f32_from_bf16(p[i]);
+}
+/* Rounded once: half a unit in the last place, and the sum's own error. */
+static void low_near(const char *what, const low_rung *rung, double got, double want, double scale) {
+    const double unit = rung->type == DP_LOW_HALF ? 0x1.01p-10 : 0x1.01p-7;
+    if (!(fabs(got - want) <= unit / 2 * fabs(want) + 0x1p-20 * (scale + 2)))
+        fail_msg("%s, %s, type %d: %.9g, but must be %.9g (activation %d)", what, rung->name, (int)rung->type, got, want,
+                 last_activation);
+}
+
+static void one_low_product(const low_rung *rung) {
+    const dp_low_type type = rung->type;
+    size_t taps, count, channels, all;
+    do {
+        taps = chance(90) ? between(1, 5) : chance(50) ? 0 : 25;
+        count = between(1, 80);
+        channels = chance(50) ? between(1, 40) : chance(50) ? 32 * between(1, 30) : between(40, 800);
+        all = between(1, 90);
+    } while (taps * count * channels * all > 300000);
+    const size_t pitch_k = channels + (chance(30) ? channels % 2 : 0), k = taps * pitch_k;
+    const size_t first = all > 16 && chance(30) ? 16 : 0, columns = between(1, all - first);
+    const size_t pitch = all + between(0, 3), step = chance(50) ? 1 : 7;
+    const dp_rows_finish f = any_finish();
+    uint16_t *a = low_room(count * taps * channels, type, true), *w = low_room(k * all, type, true);
+    uint16_t *panels = low_room(dp_low_panel_elements(k, all), type, false), *y = low_room(count * pitch, type, false);
+    uint16_t *residual = low_room(count * pitch, type, true);
+    float *bias = room(all, true);
+    void *work = aligned_alloc(64, (dp_low_room(count, columns) + 63) / 64 * 64);
+    const uint16_t **rows = malloc(dp_rows_pointers(count, taps ? taps : 1) * sizeof *rows);
+    const bool has_bias = chance(70), has_residual = chance(40), in_place = has_residual && chance(40);
+    for (size_t p = 0; p < k; p++) /* what fills up a tap is 0 */
+        if (p % pitch_k >= channels)
+            memset(w + p * all, 0, all * sizeof *w);
+    dp_low_pack(w, k, all, (ptrdiff_t)all, 1, panels);
+    for (size_t r = 0; r < count; r++)
+        for (size_t t = 0; t < taps; t++)
+            rows[(r / DP_LOW_TILE * taps + t) * DP_LOW_TILE + r % DP_LOW_TILE] =
+                a + (r * step % count * taps + t) * channels;
+    if (in_place)
+        memcpy(y, residual, count * pitch * sizeof *y);
+    dp_low_weights weights = {
+        taps, channels, pitch_k, panels, (k + 1) / 2 * 2 * DP_ROWS_PANEL, has_bias ? bias : NULL};
+    dp_low_block block = {rows, count, first, columns, y, (ptrdiff_t)pitch, NULL, (ptrdiff_t)pitch};
+    block.residual = in_place ? y : has_residual ? residual : NULL;
+    rung->table->run(&weights, &block, &f, work);
+    for (size_t r = 0; r < count; r++)
+        for (size_t c = 0; c < pitch; c++) {
+            if (c < first || c >= first + columns) {
+                assert_true(y[r * pitch + c] == (in_place ? residual[r * pitch + c] : UNTOUCHED_BITS));
+                continue;
+            }
+            double sum = has_bias ? bias[c] : 0, scale = 0;
+            for (size_t t = 0; t < taps; t++)
+                for (size_t i = 0; i < channels; i++) {
+                    const double term = (double)low_at(a, (r * step % count * taps + t) * channels + i, type) *
+                                        (double)low_at(w, (t * pitch_k + i) * all + c, type);
+                    sum += term;
+                    scale += fabs(term);
+                }
+            const float added = has_residual ? low_at(residual, r * pitch + c, type) : 0;
+            low_near("product", rung, low_at(y, r * pitch + c, type), finished(&f, sum, has_residual ? &added : NULL),
+                     scale);
+        }
+    void *freed[] = {a, w, panels, y, residual, bias, work, rows};
+    for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
+        free(freed[i]);
+}
+
+/* Against the float kernel: what goes in is the same, what comes out is rounded. */
+static void one_low_depthwise(const low_rung *rung) {
+    const dp_low_type type = rung->type;
+    const size_t channels = between(1, 70), pitch = channels + between(0, 3);
+    const ptrdiff_t kernel = (ptrdiff_t)between(1, 5), stride = (ptrdiff_t)between(1, 3), pad = (ptrdiff_t)between(0, 3);
+    const ptrdiff_t reach = kernel, height = (ptrdiff_t)between(1, 12) + reach, width = (ptrdiff_t)between(1, 40) + reach;
+    const ptrdiff_t out[2] = {(height + 2 * pad - reach) / stride + 1, (width + 2 * pad - reach) / stride + 1};
+    const dp_rows_finish f = any_finish();
+    const size_t pixels = (size_t)(out[0] * out[1]), in = (size_t)(height * width), taps = (size_t)(kernel * kernel);
+    uint16_t *x = low_room(in * pitch - (pitch - channels), type, true), *y = low_room(pixels * pitch, type, false);
+    uint16_t *residual = low_room(pixels * pitch, type, true);
+    float *panels = room(dp_rows_panel_floats(taps, channels), true), *bias = room(channels, true);
+    float *wide = room(in * pitch, false), *added = room(pixels * pitch, false), *want = room(pixels * pitch, false);
+    const bool has_bias = chance(70), has_residual = chance(30);
+    for (size_t i = 0; i < in * pitch - (pitch - channels); i++)
+        wide[i] = low_at(x, i, type);
+    for (size_t i = 0; i < pixels * pitch; i++)
+        added[i] = low_at(residual, i, type);
+    dp_rows_depthwise r = {wide, width * (ptrdiff_t)pitch, (ptrdiff_t)pitch, {height, width}, out[1], {kernel, kernel},
+                           {stride, stride}, {pad, pad}, {1, 1}, panels, has_bias ? bias : NULL, 0, out[0], 0,
+                           channels, want, (ptrdiff_t)pitch, has_residual ? added : NULL, (ptrdiff_t)pitch};
+    dp_rows_for(DP_ISA_GENERIC)->depthwise(&r, &f);
+    dp_low_depthwise d = {x, r.x_line, r.x_pixel, {height, width}, out[1], {kernel, kernel}, {stride, stride},
+                          {pad, pad}, {1, 1}, panels, r.bias, 0, out[0], 0, channels, y, (ptrdiff_t)pitch,
+                          has_residual ? residual : NULL, (ptrdiff_t)pitch};
+    void *work = aligned_alloc(64, (dp_low_depthwise_room(&d) + 63) / 64 * 64);
+    const ptrdiff_t cut = (ptrdiff_t)between(0, (size_t)out[0]);
+    d.lines = cut; /* in two parts, of lines and of channels */
+    rung->table->depthwise(&d, &f, work);
+    d.line = cut;
+    d.lines = out[0] - cut;
+    d.columns = channels > 16 ? 16 : channels;
+    rung->table->depthwise(&d, &f, work);
+    d.first = 16;
+    d.columns = channels > 16 ? channels - 16 : 0;
+    if (d.columns)
+        rung->table->depthwise(&d, &f, work);
+    for (size_t i = 0; i < pixels * pitch; i++)
+        if (i % pitch < channels)
+            low_near("depthwise", rung, low_at(y, i, type), want[i], (double)taps);
+        else
+            assert_true(y[i] == UNTOUCHED_BITS);
+    void *freed[] = {x, y, residual, panels, bias, wide, added, want, work};
+    for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
+        free(freed[i]);
+}
+
+static void low_products(void **unused) {
+    (void)unused;
+    for (int t = 0; t < n_lows; t++)
+        for (int i = 0; i < DP_TEST_COUNT / 2; i++)
+            one_low_product(&lows[t]);
+}
+static void low_depthwise(void **unused) {
+    (void)unused;
+    for (int t = 0; t < n_lows; t++)
+        for (int i = 0; i < DP_TEST_COUNT / 4; i++)
+            one_low_depthwise(&lows[t]);
+}
+
 static void each(void (*test)(const dp_rows_table *table, const char *name), int count) {
     for (int t = 0; t < n_tables; t++)
         for (int i = 0; i < count; i++)
@@ -304,7 +459,15 @@ int main(void) {
     if (dp_cpu_best_isa() >= DP_ISA_AVX512)
         add(dp_rows_for(DP_ISA_AVX512), "avx512");
 #endif
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(depthwise),
-                                       cmocka_unit_test(winograd), cmocka_unit_test(activations)};
+    add_low(DP_ISA_GENERIC, 0, "generic");
+    if (dp_cpu_best_isa() >= DP_ISA_AVX2)
+        add_low(DP_ISA_AVX2, 0, "avx2");
+    if (dp_cpu_best_isa() >= DP_ISA_AVX512)
+        add_low(DP_ISA_AVX512, 0, "avx512");
+    if (dp_cpu_features() & DP_CPU_AMX)
+        add_low(DP_ISA_AVX512, dp_cpu_features(), "avx512 amx");
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products),     cmocka_unit_test(depthwise),
+                                       cmocka_unit_test(winograd),     cmocka_unit_test(activations),
+                                       cmocka_unit_test(low_products), cmocka_unit_test(low_depthwise)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

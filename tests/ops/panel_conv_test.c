@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "base/memory.h"
 
 static uint64_t state = 88172645463325252u;
@@ -33,13 +34,14 @@ static float real(void) {
     return (float)(draw() % 4001) / 2000 - 1;
 }
 
-#define UNTOUCHED 12345.0f
+#define UNTOUCHED 12288.0f /* a number of half and bfloat16, too */
 
 /* A view of `rank` dims whose last dim lies at `shift` of `pitch` channels: as one part of a concatenation lies in it.
  */
 typedef struct view {
     dp_tensor t;
     float *room;
+    uint16_t *low; /* the same of 16 bits, when the tensor has that type */
     int64_t count, pitch, shift, floats;
 } view;
 
@@ -73,6 +75,34 @@ static float *at(const view *v, int64_t i) {
 static void fill(view *v) {
     for (int64_t i = 0; i < v->count; i++)
         *at(v, i) = real();
+}
+static uint16_t rounded(float x, int element) {
+    return element == DP_F16 ? dp_f16_from_f32(x) : dp_bf16_from_f32(x);
+}
+static float widened(uint16_t x, int element) {
+    return element == DP_F16 ? dp_f32_from_f16(x) : dp_f32_from_bf16(x);
+}
+/* The view becomes one of `element` (0: stays float); its floats are rounded. */
+static void lower(view *v, int element) {
+    if (!element)
+        return;
+    v->low = malloc((size_t)(v->floats + 1) * sizeof *v->low);
+    assert_non_null(v->low);
+    for (int64_t i = 0; i < v->floats; i++) {
+        v->low[i] = rounded(v->room[i], element);
+        v->room[i] = widened(v->low[i], element);
+    }
+    v->t.base = v->low;
+    v->t.element = element;
+}
+/* The floats are those of the tensor. */
+static void raise_view(view *v) {
+    for (int64_t i = 0; i < v->floats && v->low; i++)
+        v->room[i] = widened(v->low[i], v->t.element);
+}
+static void free_view(view *v) {
+    free(v->room);
+    free(v->low);
 }
 static bool is_untouched(const view *v) {
     const int64_t channels = v->t.dims[v->t.rank - 1];
@@ -205,6 +235,7 @@ static double sum_of(const problem *p, const view *x, const float *w, int64_t n,
 
 static void check(const problem *p, const view *x, const float *w, const float *bias, const float *residual,
                   const view *y, double precision, const char *type) {
+    const double unit = p->filter.low == DP_F16 ? 0x1.01p-11 : p->filter.low == DP_BF16 ? 0x1.01p-8 : 4e-7;
     const int64_t channels = p->filter.out_channels;
     for (int64_t i = 0; i < y->count; i++) {
         int64_t pixel = i / channels, c = i % channels, o[2] = {pixel / p->out[1] % p->out[0], pixel % p->out[1]};
@@ -217,7 +248,7 @@ static void check(const problem *p, const view *x, const float *w, const float *
         double want =
             activated(p->activation, sum, p->alpha, p->beta) + (residual && p->residual_last ? residual[i] : 0);
         double got = *at(y, i);
-        if (!(fabs(got - want) <= precision * (scale + 2) + 4e-7 * (fabs(want) + 1)))
+        if (!(fabs(got - want) <= precision * (scale + 2) + unit * fabs(want) + 4e-7))
             fail_msg("%s (%s): element %lld is %.9g, but must be %.9g; %lldx%lld kernel, %lld -> %lld channels, groups "
                      "%lld, "
                      "activation %s",
@@ -247,18 +278,27 @@ static void run_problem(const problem *p, bool is_product) {
     fill(&x);
     int64_t n_weights = f->in_channels * channels / f->groups * f->kernel[0] * f->kernel[1], n_panels;
     float *w = malloc((size_t)n_weights * sizeof *w), *bias = malloc((size_t)channels * sizeof *bias);
+    uint16_t *low_w = malloc((size_t)n_weights * sizeof *low_w);
     float *kept = malloc((size_t)y.count * sizeof *kept);
-    for (int64_t i = 0; i < n_weights; i++)
+    for (int64_t i = 0; i < n_weights; i++) {
         w[i] = real();
+        if (f->low)
+            w[i] = widened(low_w[i] = rounded(w[i], f->low), f->low);
+    }
     for (int64_t i = 0; i < channels; i++)
         bias[i] = real();
     assert_int_equal(dp_conv_panels_count(f, &n_panels), DP_OK);
     view panels = make_view(1, &n_panels, false), biases = make_view(1, &channels, false);
-    assert_int_equal(dp_conv_panels_pack(f, w, panels.room), DP_OK);
+    if (dp_conv_panels_element(f) != DP_F32)
+        lower(&panels, f->low);
+    assert_int_equal(dp_conv_panels_pack(f, f->low ? (const void *)low_w : w, panels.t.base), DP_OK);
     memcpy(biases.room, bias, (size_t)channels * sizeof *bias);
     view *added = p->in_place ? &y : &residual;
     if (p->has_residual)
         fill(added);
+    view *images[] = {&x, &y, &residual};
+    for (int i = 0; i < 3; i++)
+        lower(images[i], f->low);
     for (int64_t i = 0; i < y.count && p->has_residual; i++)
         kept[i] = *at(added, i);
     dp_tensor *inputs[4] = {&x.t, &panels.t, p->has_bias ? &biases.t : NULL, p->has_residual ? &added->t : NULL};
@@ -277,13 +317,16 @@ static void run_problem(const problem *p, bool is_product) {
     n += finish_attributes(p, a + n);
     if (call(type, inputs, &y.t, a, n) != DP_OK)
         fail_msg("%s: %s", type, dp_fail_message());
+    for (int i = 0; i < 3; i++)
+        raise_view(images[i]);
     check(p, &x, w, p->has_bias ? bias : NULL, p->has_residual ? kept : NULL, &y,
           f->form == DP_CONV_FORM_WINOGRAD4 ? 0x1p-18 : 0x1p-21, type);
     assert_true(is_untouched(&x));
     view *all[] = {&x, &y, &residual, &panels, &biases};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        free(all[i]->room);
+        free_view(all[i]);
     free(w);
+    free(low_w);
     free(bias);
     free(kept);
 }
@@ -320,6 +363,7 @@ static problem any_problem(bool transposed) {
         }
         for (int i = 0; i < 4; i++)
             p.pads[i] = chance(50) ? 0 : between(0, 3);
+        f->low = chance(50) ? 0 : chance(70) ? DP_BF16 : DP_F16;
         any_finish(&p);
     } while (!settle(&p));
     return p;
@@ -360,6 +404,7 @@ static void winograd(void **unused) {
             f->kernel[d] = 3;
             f->stride[d] = f->dilation[d] = 1;
         }
+        f->low = 0;
         f->form = chance(50) ? DP_CONV_FORM_WINOGRAD2 : DP_CONV_FORM_WINOGRAD4;
         if (!settle(&p))
             continue;
@@ -384,6 +429,7 @@ static void products(void **unused) {
                      .filter = {.groups = 1, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}}};
         p.filter.in_channels = chance(50) ? between(1, 40) : between(40, 1100);
         p.filter.out_channels = chance(50) ? between(1, 40) : between(40, 300);
+        p.filter.low = chance(50) ? 0 : chance(70) ? DP_BF16 : DP_F16;
         any_finish(&p);
         if (settle(&p))
             run_problem(&p, true);
@@ -398,7 +444,7 @@ static void extreme_values(void **unused) {
     view x = make_view(4, dims, false), y = make_view(4, dims, false), panels = make_view(1, &n_panels, false);
     const float values[] = {INFINITY, NAN, -INFINITY, 3e38f};
     static const char *const kinds[] = {"none", "relu", "clip", "hard_swish"};
-    dp_conv_filter f = {1, 1, 1, {3, 3}, {1, 1}, {1, 1}, false, DP_CONV_FORM_DIRECT};
+    dp_conv_filter f = {1, 1, 1, {3, 3}, {1, 1}, {1, 1}, false, DP_CONV_FORM_DIRECT, 0};
     const float w[9] = {0, 0, 0, 0, 1, 0, 0, 0, 0};
     assert_int_equal(dp_conv_panels_pack(&f, w, panels.room), DP_OK);
     for (int v = 0; v < 4; v++)
@@ -454,7 +500,8 @@ static void refusals(void **unused) {
     fill(&x);
     fill(&panels);
     static const int64_t kernel[2] = {3, 3}, zero[2] = {0, 1}, pads[4] = {1, 1, 1, 1}, minus[4] = {-1, 1, 1, 1};
-    dp_tensor uneven = y.t, doubles = x.t, apart = x.t, flat = x.t;
+    dp_tensor uneven = y.t, doubles = x.t, apart = x.t, flat = x.t, low = x.t;
+    low.element = DP_BF16;
     uneven.strides[1] += 8;
     doubles.element = DP_F64;
     apart.strides[3] = 2;
@@ -481,6 +528,8 @@ static void refusals(void **unused) {
         {"strides", &x.t, &panels.t, &y.t, list("strides", zero, 2)},
         {"swish", &x.t, &panels.t, &y.t, text("activation", "Swish")},
         {"winograd4", &x.t, &panels.t, &y.t, text("form", "blocked")},
+        {"bf16", &x.t, &panels.t, &low, integer("groups", 1)},
+        {"f32", &low, &panels.t, &low, integer("groups", 1)},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dp_arg a[] = {integer("out_channels", 8), list("kernel", kernel, 2), list("pads", pads, 4), cases[i].changed};

@@ -109,7 +109,7 @@ static dp_status activate(dp_node *node, dp_node *source, bool *out_done) {
 static dp_value *bias_of(const dp_value *other, const dp_value *result) {
     const dp_tensor *t = &other->tensor, *y = &result->tensor;
     int64_t columns = y->dims[y->rank - 1];
-    if (!other->is_constant || t->element != DP_F32 || t->rank < 1 || t->rank > y->rank ||
+    if (!other->is_constant || !dp_value_is_real(other) || t->rank < 1 || t->rank > y->rank ||
         dp_tensor_count(t) != columns || t->dims[t->rank - 1] != columns)
         return NULL;
     return (dp_value *)other;
@@ -117,11 +117,12 @@ static dp_value *bias_of(const dp_value *other, const dp_value *result) {
 
 static dp_status add_bias(dp_node *source, const dp_value *bias) {
     int64_t columns = dp_tensor_count(&bias->tensor);
-    dp_value *sum = dp_value_constant(source->graph->model, NULL, DP_F32, &columns, 1, bias->tensor.base);
+    dp_value *sum = dp_value_constant(source->graph->model, NULL, DP_F32, &columns, 1, NULL);
     if (!sum)
         return DP_ERR_OUT_OF_MEMORY;
-    for (int64_t i = 0; i < columns && source->inputs[2]; i++)
-        ((float *)sum->tensor.base)[i] += ((const float *)source->inputs[2]->tensor.base)[i];
+    for (int64_t i = 0; i < columns; i++)
+        ((float *)sum->tensor.base)[i] =
+            dp_value_real_at(bias, i) + (source->inputs[2] ? dp_value_real_at(source->inputs[2], i) : 0);
     source->inputs[2] = sum;
     return DP_OK;
 }
@@ -157,7 +158,7 @@ static dp_status sum(dp_node *node, int *changes) {
     dp_status status = DP_OK;
     if (bias && constant_bias && !is_active(source)) {
         status = add_bias(source, bias);
-    } else if (other != node->inputs[at] && other->tensor.element == DP_F32 &&
+    } else if (other != node->inputs[at] && other->tensor.element == node->outputs[0]->tensor.element &&
                dp_value_same_shape(other, node->outputs[0])) {
         source->inputs[3] = other;
         if (is_active(source))
@@ -220,7 +221,7 @@ dp_status dp_pass_epilogue(dp_graph *graph, int *out_changes) {
     dp_graph_count_uses(graph);
     for (dp_node *node = graph->first, *next; node; node = next) {
         next = node->next;
-        if (node->n_outputs != 1 || !node->outputs[0] || node->outputs[0]->tensor.element != DP_F32)
+        if (node->n_outputs != 1 || !dp_value_is_real(node->outputs[0]))
             continue;
         int before = *out_changes;
         dp_status status = dp_node_is(node, "Add") ? sum(node, out_changes) : DP_OK;

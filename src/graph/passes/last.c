@@ -65,7 +65,7 @@ static dp_status make_repeat(dp_node *node, dp_node **out_made) {
 }
 
 dp_status dp_last_make(dp_node *node, dp_node **out_made) {
-    if (node->inputs[0]->tensor.rank != 4 || node->inputs[0]->tensor.element != DP_F32)
+    if (node->inputs[0]->tensor.rank != 4 || !dp_value_is_real(node->inputs[0]))
         return DP_OK;
     if (dp_node_is(node, "MaxPoolV3") && node->n_outputs == 1)
         return make_pool(node, false, out_made);

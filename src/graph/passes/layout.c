@@ -37,7 +37,7 @@ static dp_status set_twin(layout *l, dp_value *value, dp_value *twin) {
 }
 
 static bool is_image(const dp_value *value) {
-    return value && value->tensor.rank == 4 && value->tensor.element == DP_F32;
+    return value && value->tensor.rank == 4 && dp_value_is_real(value);
 }
 
 /* A new value with channels last, the twin of `value`, whose name says so. */
@@ -51,21 +51,22 @@ static dp_value *new_twin(layout *l, dp_value *value) {
     dp_value *twin = dp_value_new(l->graph->model, name);
     if (!twin || set_twin(l, value, twin) != DP_OK)
         return NULL;
-    dp_value_shape(twin, DP_F32, dims, 4);
+    dp_value_shape(twin, value->tensor.element, dims, 4);
     return twin;
 }
 
 static dp_value *constant_twin(layout *l, dp_value *value) {
     const int64_t *d = value->tensor.dims, dims[] = {d[0], d[2], d[3], d[1]}, pixels = d[2] * d[3];
-    dp_value *twin = dp_value_constant(l->graph->model, NULL, DP_F32, dims, 4, NULL);
+    dp_value *twin = dp_value_constant(l->graph->model, NULL, value->tensor.element, dims, 4, NULL);
     if (!twin || set_twin(l, value, twin) != DP_OK)
         return NULL;
-    const float *from = value->tensor.base;
-    float *to = twin->tensor.base;
+    const size_t size = value->tensor.element == DP_F32 ? 4 : 2;
+    const char *from = value->tensor.base;
+    char *to = twin->tensor.base;
     for (int64_t n = 0; n < d[0]; n++)
         for (int64_t c = 0; c < d[1]; c++)
-            for (int64_t p = 0; p < pixels; p++)
-                to[(n * pixels + p) * d[1] + c] = from[(n * d[1] + c) * pixels + p];
+            for (int64_t p = 0; p < pixels; p++, from += size)
+                memcpy(to + (size_t)((n * pixels + p) * d[1] + c) * size, from, size);
     return twin;
 }
 
@@ -173,7 +174,7 @@ static const char *const elementwise[] = {
 typedef enum beside { BESIDE_NOTHING, BESIDE_IMAGE, BESIDE_NUMBER, BESIDE_CHANNELS } beside;
 static beside how_beside(const dp_value *value, const dp_value *image) {
     const dp_tensor *t = &value->tensor, *y = &image->tensor;
-    if (t->element != DP_F32)
+    if (t->element != y->element)
         return BESIDE_NOTHING;
     if (dp_value_same_shape(value, image))
         return BESIDE_IMAGE;
@@ -199,7 +200,8 @@ static dp_value *operand_last(layout *l, dp_value *value, beside how, dp_node *b
         return value;
     if (value->tensor.rank == 4)
         return want_last(l, value, before);
-    return dp_value_constant(l->graph->model, NULL, DP_F32, &value->tensor.dims[0], 1, value->tensor.base);
+    return dp_value_constant(l->graph->model, NULL, value->tensor.element, &value->tensor.dims[0], 1,
+                             value->tensor.base);
 }
 
 /* An image times factors per channel. */
@@ -293,8 +295,7 @@ static dp_status follow_window(layout *l, dp_node *node, bool *out_done) {
 }
 
 static dp_status follow(layout *l, dp_node *node, bool *out_done) {
-    if (node->n_bodies || node->n_outputs < 1 || !node->outputs[0] || node->outputs[0]->tensor.element != DP_F32 ||
-        !any_twin(l, node))
+    if (node->n_bodies || node->n_outputs < 1 || !dp_value_is_real(node->outputs[0]) || !any_twin(l, node))
         return DP_OK;
     if (dp_node_is(node, "ReduceMeanD"))
         return follow_mean(l, node, out_done);

@@ -4,14 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
+
 bool dp_node_is(const dp_node *node, const char *type) {
     return node && strcmp(node->type, type) == 0;
 }
 
+bool dp_value_is_real(const dp_value *value) {
+    return value &&
+           (value->tensor.element == DP_F32 || value->tensor.element == DP_F16 || value->tensor.element == DP_BF16);
+}
+
+float dp_value_real_at(const dp_value *value, int64_t i) {
+    const void *base = value->tensor.base;
+    if (value->tensor.element == DP_F32)
+        return ((const float *)base)[i];
+    const uint16_t bits = ((const uint16_t *)base)[i];
+    return value->tensor.element == DP_F16 ? dp_f32_from_f16(bits) : dp_f32_from_bf16(bits);
+}
+
 bool dp_value_number(const dp_value *value, double *out_number) {
-    if (!value || !value->is_constant || value->tensor.element != DP_F32 || dp_tensor_count(&value->tensor) != 1)
+    if (!dp_value_is_real(value) || !value->is_constant || dp_tensor_count(&value->tensor) != 1)
         return false;
-    *out_number = (double)*(const float *)value->tensor.base;
+    *out_number = (double)dp_value_real_at(value, 0);
     return true;
 }
 
@@ -29,6 +44,10 @@ bool dp_graph_gives(const dp_graph *graph, const dp_value *value) {
 
 static bool is_float(const dp_node *node) {
     return node->n_outputs > 0 && node->outputs[0] && node->outputs[0]->tensor.element == DP_F32;
+}
+
+static bool is_real(const dp_node *node) {
+    return node->n_outputs > 0 && dp_value_is_real(node->outputs[0]);
 }
 
 /* The operand beside a number; it must have the shape of the result, so that the number is all that is broadcast. */
@@ -49,7 +68,7 @@ static bool with_attribute(const dp_node *node, const char *type, dp_value **out
 }
 
 bool dp_node_adds(const dp_node *node, dp_value **out_x, double *out_number) {
-    if (!node || !is_float(node))
+    if (!node || !is_real(node))
         return false;
     if (dp_node_is(node, "Sub") && beside_number(node, 1, out_x, out_number)) {
         *out_number = -*out_number;
@@ -61,7 +80,7 @@ bool dp_node_adds(const dp_node *node, dp_value **out_x, double *out_number) {
 }
 
 bool dp_node_multiplies(const dp_node *node, dp_value **out_x, double *out_number) {
-    if (!node || !is_float(node))
+    if (!node || !is_real(node))
         return false;
     if ((dp_node_is(node, "Div") || dp_node_is(node, "RealDiv")) && beside_number(node, 1, out_x, out_number) &&
         *out_number != 0) {

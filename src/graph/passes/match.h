@@ -33,7 +33,11 @@ static inline dp_value *dp_match_value(const dp_match *match, char letter) {
 
 /* Small questions that many passes ask. */
 bool dp_node_is(const dp_node *node, const char *type);
-/* A float constant of one element. */
+/* Float, half or bfloat16. */
+bool dp_value_is_real(const dp_value *value);
+/* Element i of a constant of such a type. */
+float dp_value_real_at(const dp_value *value, int64_t i);
+/* A constant of one such element. */
 bool dp_value_number(const dp_value *value, double *out_number);
 bool dp_value_same_shape(const dp_value *a, const dp_value *b);
 bool dp_graph_gives(const dp_graph *graph, const dp_value *value);

@@ -3,10 +3,10 @@
  *   panel_conv(x, panels, bias, residual, outChannels, kernel, strides, pads, dilations, groups, form, activation,
  * alpha, beta, residualLast) -> y panel_conv_transposed(x, panels, bias, residual, outChannels, kernel, strides, pads,
  * outputPadding, dilations, groups, activation, alpha, beta, residualLast) -> y panel_product(x, panels, bias,
- * residual, columns, activation, alpha, beta, residualLast) -> y x [batch, height, width, channels] and y are float,
- * channels lie side by side, and pixels may be further apart than they have channels; those of y and of residual must
- * be evenly spaced. pads are top, bottom, left, right. bias has one float per output channel; residual has the shape of
- * y and may be y. y = activation(sum + bias + residual), or with residualLast activation(sum + bias) + residual.
+ * residual, columns, activation, alpha, beta, residualLast) -> y x [batch, height, width, channels], y and residual are
+ * all float, half or bfloat16, channels lie side by side, and pixels may be further apart than they have channels; those
+ * of y and of residual must be evenly spaced. pads are top, bottom, left, right. bias has one float per output channel;
+ * residual has the shape of y and may be y. y = activation(sum + bias + residual), or with residualLast activation(sum + bias) + residual.
  */
 #include "ops/conv/panel_conv.h"
 
@@ -37,8 +37,8 @@ static dp_status take_finish(const dp_arg *in, dp_rows_finish *f) {
     return DP_OK;
 }
 
-static dp_status expect_float(const dp_arg *arg) {
-    dp_status status = dp_element_expect(arg, DP_EL_BIT(DP_F32));
+static dp_status expect_side_by_side(const dp_arg *arg, uint32_t elements) {
+    dp_status status = dp_element_expect(arg, elements);
     const dp_tensor *t = arg->as.tensor;
     if (status == DP_OK && t->rank > 1 && t->strides[t->rank - 1] != 1 && t->dims[t->rank - 1] > 1)
         return dp_fail(DP_ERR_ARGUMENT, "%s has a stride of %lld between channels, which must lie side by side",
@@ -69,14 +69,14 @@ static dp_status pixels_of(const dp_arg *arg, int64_t *out_stride) {
 static dp_status take_operands(const dp_operator_call *call, dp_panel_conv *c) {
     const dp_arg *in = call->in, *y = &call->out[0];
     const dp_tensor *panels = in[1].as.tensor;
-    int64_t floats = 0;
-    dp_status status = dp_conv_panels_count(&c->filter, &floats);
+    int64_t elements = 0;
+    dp_status status = dp_conv_panels_count(&c->filter, &elements);
     if (status == DP_OK)
-        status = expect_float(&in[1]);
-    if (status == DP_OK && (dp_tensor_count(panels) != floats || !dp_tensor_is_contiguous(panels)))
+        status = dp_element_expect(&in[1], DP_EL_BIT(dp_conv_panels_element(&c->filter)));
+    if (status == DP_OK && (dp_tensor_count(panels) != elements || !dp_tensor_is_contiguous(panels)))
         return dp_fail(DP_ERR_ARGUMENT, "%s has %lld elements, but the weights of this operator are %lld, contiguous",
-                       in[1].name, (long long)dp_tensor_count(panels), (long long)floats);
-    c->group_floats = floats / c->filter.groups;
+                       in[1].name, (long long)dp_tensor_count(panels), (long long)elements);
+    c->group_panels = elements / c->filter.groups;
     c->x_slot = in[0].slot;
     c->panels_slot = in[1].slot;
     c->bias_slot = c->residual_slot = -1;
@@ -91,7 +91,7 @@ static dp_status take_operands(const dp_operator_call *call, dp_panel_conv *c) {
     }
     if (status == DP_OK && in[3].kind == DP_ARG_TENSOR) {
         c->residual_slot = in[3].slot;
-        status = expect_float(&in[3]);
+        status = expect_side_by_side(&in[3], DP_EL_BIT(c->element));
         if (status == DP_OK)
             status = dp_shape_expect(in[3].as.tensor, in[3].name, y->as.tensor->dims, y->as.tensor->rank, "that of y");
         if (status == DP_OK)
@@ -139,9 +139,17 @@ static dp_status take_pads(const dp_arg *arg, dp_panel_conv *c) {
     return DP_OK;
 }
 
+static dp_status take_element(const dp_arg *x, dp_panel_conv *c) {
+    dp_status status = expect_side_by_side(x, DP_EL_BIT(DP_F32) | DP_EL_HALVES);
+    c->element = x->as.tensor->element;
+    c->filter.low = c->element == DP_F32 ? 0 : c->element;
+    c->size = c->element == DP_F32 ? 4 : 2;
+    return status;
+}
+
 static dp_status take_image(const dp_arg *arg, dp_panel_conv *c) {
     const dp_tensor *x = arg->as.tensor;
-    dp_status status = expect_float(arg);
+    dp_status status = take_element(arg, c);
     if (status != DP_OK)
         return status;
     if (x->rank != 4)
@@ -165,7 +173,7 @@ static dp_status take_output(const dp_arg *arg, const dp_panel_conv *c) {
         dp_shape_expect(arg->as.tensor, arg->name, dims, 4, "input, kernel, strides, pads and dilations");
     if (status == DP_OK)
         status = dp_places_expect(arg);
-    return status == DP_OK ? expect_float(arg) : status;
+    return status == DP_OK ? expect_side_by_side(arg, DP_EL_BIT(c->element)) : status;
 }
 
 /* The numbers of a filter; in[4] is the output channels. */
@@ -266,7 +274,7 @@ static dp_status prepare_product(const dp_operator_call *call, dp_plan **out_pla
                        .in = {1, 1},
                        .filter = {.groups = 1, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}}};
     int64_t dims[DP_TENSOR_DIMS], rows = 1;
-    dp_status status = expect_float(&in[0]);
+    dp_status status = take_element(&in[0], &c);
     if (status != DP_OK)
         return status;
     if (x->rank < 1)
@@ -283,7 +291,7 @@ static dp_status prepare_product(const dp_operator_call *call, dp_plan **out_pla
     if (status == DP_OK)
         status = dp_places_expect(y);
     if (status == DP_OK)
-        status = expect_float(y);
+        status = expect_side_by_side(y, DP_EL_BIT(c.element));
     if (status == DP_OK)
         status = take_finish(&in[5], &c.finish);
     if (status == DP_OK)

@@ -5,7 +5,7 @@
 #ifndef DOPPEL_OPS_CONV_PANEL_CONV_H
 #define DOPPEL_OPS_CONV_PANEL_CONV_H
 
-#include "math/rows/rows.h"
+#include "math/rows/low.h"
 #include "ops/conv/panels.h"
 #include "ops/tiles.h"
 
@@ -19,19 +19,21 @@ typedef enum dp_panel_way {
 
 typedef struct dp_panel_conv {
     dp_panel_way way;
+    int element;  /* of x, residual and y */
+    int64_t size; /* bytes of one of theirs */
     dp_conv_filter filter;
     dp_rows_finish finish;
     int64_t channels, columns;                        /* of one group */
     int64_t batch, in[2], out[2], pad[2], pad_end[2]; /* y, x */
-    int64_t x_stride[3];                              /* batch, y, x: floats */
+    int64_t x_stride[3];                              /* batch, y, x: elements */
     int64_t y_pixel, residual_pixel;
     int x_slot, panels_slot, bias_slot, residual_slot, y_slot; /* -1: none */
-    int64_t group_floats;
+    int64_t group_panels; /* elements of the panels of a group */
     /* Pieces of work: rows (or lines) and columns of one, and how many there are. */
     int64_t unit, units, column_unit, column_units;
     /* Parts of the scratch, in bytes */
     size_t pointers_at, zeros_at, band_at, sums_at, scratch_bytes;
-    int64_t band_pitch; /* floats from line to line of the band */
+    int64_t band_pitch; /* elements from line to line of the band */
     int64_t tiles[2];   /* Winograd's, of an image */
     size_t left_at, products_at;
 } dp_panel_conv;
@@ -40,10 +42,20 @@ dp_status dp_panel_run(dp_plan *plan);
 /* A piece of work while it runs. */
 typedef struct dp_panel_job {
     const dp_panel_conv *conv;
-    const dp_rows_table *table;
-    const float *x, *panels, *bias, *residual;
-    float *y;
+    const dp_rows_table *table; /* of float */
+    const dp_low_table *low;    /* of half and bfloat16; one of the two is there */
+    const void *x, *panels, *residual;
+    const float *bias;
+    void *y;
 } dp_panel_job;
+
+/* The address of element `at`. */
+static inline const char *dp_panel_from(const dp_panel_conv *c, const void *base, int64_t at) {
+    return (const char *)base + at * c->size;
+}
+static inline char *dp_panel_to(const dp_panel_conv *c, void *base, int64_t at) {
+    return (char *)base + at * c->size;
+}
 
 /* Of Winograd's way: its division, and piece number `tile`. */
 void dp_panel_divide_winograd(dp_panel_conv *conv, int64_t wanted);

@@ -6,11 +6,27 @@
 enum {
     ROWS = 240,      /* of a piece: a multiple of all tiles; 256 channels of them take half of a second level cache */
     POINTERS = 8192, /* of a piece, about */
-    BAND_FLOATS = 1 << 22,
+    BAND_ELEMENTS = 1 << 22,
     COLUMNS_LEAST = 64,    /* of a piece that is one of several in a row */
     COLUMNS_AT_ONCE = 256, /* whose sums stay in the second level cache between parts of k */
     PIECES_PER_THREAD = 4, /* so that threads end together */
 };
+
+/* The scratch's parts that depend on the type. */
+
+/* Of products of so many rows; the parts before are padded. */
+static void take_sums(dp_panel_conv *c, int64_t rows) {
+    c->sums_at = c->scratch_bytes;
+    c->scratch_bytes +=
+        c->element == DP_F32
+            ? dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float))
+            : dp_low_room((size_t)rows, (size_t)c->column_unit);
+}
+
+/* Rows from which on the next row lies in another tile of addresses, on any rung. */
+static int64_t rows_step(const dp_panel_conv *c) {
+    return c->element == DP_F32 ? 24 : 2 * DP_LOW_TILE;
+}
 
 /* Columns of a group in `pieces` pieces of whole panels, if they are not too few for that. */
 static void divide_columns(dp_panel_conv *c, int64_t groups, int64_t columns, int64_t pieces) {
@@ -31,15 +47,13 @@ static void divide_rows(dp_panel_conv *c, int64_t wanted) {
     while (c->unit > 2 * DP_ROWS_TILE_MAX * 3 && dp_panel_up(total, c->unit) * c->column_units < wanted)
         c->unit = dp_panel_up(c->unit, 2);
     if (c->unit < total)
-        c->unit = dp_panel_up(c->unit, 24) * 24; /* whole tiles */
+        c->unit = dp_panel_up(c->unit, rows_step(c)) * rows_step(c); /* whole tiles */
     c->units = dp_panel_up(total, c->unit);
     c->scratch_bytes =
         dp_panel_padded((int64_t)dp_rows_pointers((size_t)c->unit, (size_t)taps) * (int64_t)sizeof(float *));
     c->zeros_at = c->scratch_bytes;
-    c->scratch_bytes += dp_panel_padded(c->channels * (int64_t)sizeof(float));
-    c->sums_at = c->scratch_bytes;
-    c->scratch_bytes +=
-        dp_panel_padded((int64_t)dp_rows_room((size_t)c->unit, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(c->channels * c->size);
+    take_sums(c, c->unit);
 }
 
 static void divide_band(dp_panel_conv *c, int64_t wanted) {
@@ -54,8 +68,8 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
     c->band_pitch = ((c->out[1] - 1) * f->stride[1] + f->kernel[1]) * c->channels;
     const int64_t band_lines = (c->unit - 1) * f->stride[0] + (f->kernel[0] - 1) * f->dilation[0] + 1;
     const int64_t rows = c->unit * c->out[1];
-    int64_t floats;
-    if (__builtin_mul_overflow(c->band_pitch, band_lines, &floats) || floats > BAND_FLOATS) {
+    int64_t elements;
+    if (__builtin_mul_overflow(c->band_pitch, band_lines, &elements) || elements > BAND_ELEMENTS) {
         c->way = DP_PANEL_ROWS; /* windows that reach far, over padding perhaps */
         divide_rows(c, wanted);
         return;
@@ -63,10 +77,8 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
     c->scratch_bytes =
         dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)f->kernel[0]) * (int64_t)sizeof(float *));
     c->band_at = c->scratch_bytes;
-    c->scratch_bytes += dp_panel_padded(floats * (int64_t)sizeof(float));
-    c->sums_at = c->scratch_bytes;
-    c->scratch_bytes +=
-        dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(elements * c->size);
+    take_sums(c, rows);
 }
 
 /* Lines first, so that a thread keeps its part of the image from layer to layer; channels where there are too few. */
@@ -79,6 +91,16 @@ static void divide_depthwise(dp_panel_conv *c, int64_t wanted) {
     pieces = c->batch > 0 ? dp_panel_at_most(c->out[0], dp_panel_up(wanted, c->batch * c->column_units)) : 1;
     c->unit = dp_panel_up(c->out[0], pieces);
     c->units = c->batch * dp_panel_up(c->out[0], c->unit);
+    const dp_conv_filter *f = &c->filter;
+    const dp_low_depthwise part = {.in = {c->in[0], c->in[1]},
+                                   .out_width = c->out[1],
+                                   .kernel = {f->kernel[0], f->kernel[1]},
+                                   .stride = {f->stride[0], f->stride[1]},
+                                   .dilation = {f->dilation[0], f->dilation[1]},
+                                   .lines = c->unit,
+                                   .columns = (size_t)c->column_unit};
+    if (c->element != DP_F32)
+        c->scratch_bytes = dp_low_depthwise_room(&part);
 }
 
 static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
@@ -90,12 +112,10 @@ static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
     c->scratch_bytes =
         dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(float *));
     c->zeros_at = c->scratch_bytes;
-    c->scratch_bytes += dp_panel_padded(c->channels * (int64_t)sizeof(float));
+    c->scratch_bytes += dp_panel_padded(c->channels * c->size);
     c->band_at = c->scratch_bytes; /* the taps of a phase */
     c->scratch_bytes += dp_panel_padded((f->kernel[0] + f->kernel[1]) * (int64_t)sizeof(int64_t));
-    c->sums_at = c->scratch_bytes;
-    c->scratch_bytes +=
-        dp_panel_padded((int64_t)dp_rows_room((size_t)rows, (size_t)c->column_unit) * (int64_t)sizeof(float));
+    take_sums(c, rows);
 }
 
 void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
@@ -133,37 +153,81 @@ static piece piece_of(const dp_panel_conv *c, size_t tile) {
     return p;
 }
 
-static dp_rows_weights weights_of(const dp_panel_job *j, const piece *p, int64_t taps, int64_t channels) {
-    const dp_panel_conv *c = j->conv;
-    return (dp_rows_weights){.taps = (size_t)taps,
-                             .channels = (size_t)channels,
-                             .panels = j->panels + p->group * c->group_floats,
-                             .panel_stride = (size_t)(taps * channels * DP_ROWS_PANEL),
-                             .bias = j->bias ? j->bias + p->group * c->columns : NULL};
-}
+/* A product: rows whose addresses are known, the columns of a piece. */
+typedef struct product {
+    const char **rows;
+    int64_t count, taps, channels;
+    int64_t k, panel_k;  /* of the panels: where they begin, and how much of it a panel has */
+    int64_t pixel, step; /* of the output: of the first row, and from row to row */
+} product;
 
-/* Rows of the output from pixel `at` on, `step` pixels apart. */
-static dp_rows_block block_of(const dp_panel_job *j, const piece *p, const float **pointers, int64_t at, int64_t step,
-                              int64_t rows) {
+static void multiply_floats(const dp_panel_job *j, const piece *p, const product *r, void *sums) {
     const dp_panel_conv *c = j->conv;
     const int64_t column = p->group * c->columns;
-    return (dp_rows_block){.rows = pointers,
-                           .count = (size_t)rows,
-                           .first = (size_t)p->first,
-                           .columns = (size_t)p->columns,
-                           .y = j->y + at * c->y_pixel + column,
-                           .y_stride = step * c->y_pixel,
-                           .residual = j->residual ? j->residual + at * c->residual_pixel + column : NULL,
-                           .residual_stride = step * c->residual_pixel};
+    const dp_rows_weights w = {
+        .taps = (size_t)r->taps,
+        .channels = (size_t)r->channels,
+        .panels = (const float *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
+        .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
+        .bias = j->bias ? j->bias + column : NULL};
+    const dp_rows_block b = {
+        .rows = (const float *const *)r->rows,
+        .count = (size_t)r->count,
+        .first = (size_t)p->first,
+        .columns = (size_t)p->columns,
+        .y = (float *)j->y + r->pixel * c->y_pixel + column,
+        .y_stride = r->step * c->y_pixel,
+        .residual = j->residual ? (const float *)j->residual + r->pixel * c->residual_pixel + column : NULL,
+        .residual_stride = r->step * c->residual_pixel};
+    j->table->run(&w, &b, &c->finish, sums);
+}
+
+static void multiply_low(const dp_panel_job *j, const piece *p, const product *r, void *room) {
+    const dp_panel_conv *c = j->conv;
+    const int64_t column = p->group * c->columns;
+    const dp_low_weights w = {
+        .taps = (size_t)r->taps,
+        .channels = (size_t)r->channels,
+        .pitch = (size_t)dp_conv_low_pitch(&c->filter, r->channels),
+        .panels = (const uint16_t *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
+        .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
+        .bias = j->bias ? j->bias + column : NULL};
+    const dp_low_block b = {
+        .rows = (const uint16_t *const *)r->rows,
+        .count = (size_t)r->count,
+        .first = (size_t)p->first,
+        .columns = (size_t)p->columns,
+        .y = (uint16_t *)j->y + r->pixel * c->y_pixel + column,
+        .y_stride = r->step * c->y_pixel,
+        .residual = j->residual ? (const uint16_t *)j->residual + r->pixel * c->residual_pixel + column : NULL,
+        .residual_stride = r->step * c->residual_pixel};
+    j->low->run(&w, &b, &c->finish, room);
+}
+
+static void multiply(const dp_panel_job *j, const piece *p, const product *r, void *scratch) {
+    void *sums = (char *)scratch + j->conv->sums_at;
+    if (j->table)
+        multiply_floats(j, p, r, sums);
+    else
+        multiply_low(j, p, r, sums);
+}
+
+/* k of a panel that holds `taps` taps. */
+static int64_t depth_of(const dp_panel_conv *c, int64_t taps, int64_t channels) {
+    return c->element == DP_F32 ? taps * channels
+                                : dp_panel_up(taps * dp_conv_low_pitch(&c->filter, channels), 2) * 2;
 }
 
 /* Where the addresses of row after row go: tile by tile, in a tile tap by tap (dp_rows_block). */
 typedef struct slot {
-    const float **at;
+    const char **at;
     int64_t row, size, taps;
 } slot;
-static slot first_slot(const dp_panel_job *j, const float **pointers, int64_t taps) {
-    return (slot){pointers, 0, (int64_t)j->table->tile, taps};
+static int64_t tile_of(const dp_panel_job *j) {
+    return j->table ? (int64_t)j->table->tile : DP_LOW_TILE;
+}
+static slot first_slot(const dp_panel_job *j, const char **pointers, int64_t taps) {
+    return (slot){pointers, 0, tile_of(j), taps};
 }
 static void next_slot(slot *s) {
     s->at++;
@@ -174,25 +238,25 @@ static void next_slot(slot *s) {
 }
 
 /* Addresses of the taps of one output pixel; those outside the image are zeros'. */
-static void point_window(const dp_panel_conv *c, const float *image, const float *zeros, int64_t oy, int64_t ox,
+static void point_window(const dp_panel_conv *c, const char *image, const char *zeros, int64_t oy, int64_t ox,
                          const slot *s) {
     const dp_conv_filter *f = &c->filter;
-    const float **to = s->at;
+    const char **to = s->at;
     for (int64_t ky = 0; ky < f->kernel[0]; ky++) {
         const int64_t y = oy * f->stride[0] - c->pad[0] + ky * f->dilation[0];
         const bool inside = y >= 0 && y < c->in[0];
-        const float *line = image + (inside ? y : 0) * c->x_stride[1];
+        const char *line = dp_panel_from(c, image, (inside ? y : 0) * c->x_stride[1]);
         int64_t x = ox * f->stride[1] - c->pad[1];
         for (int64_t kx = 0; kx < f->kernel[1]; kx++, x += f->dilation[1], to += s->size)
-            *to = inside && x >= 0 && x < c->in[1] ? line + x * c->x_stride[2] : zeros;
+            *to = inside && x >= 0 && x < c->in[1] ? dp_panel_from(c, line, x * c->x_stride[2]) : zeros;
     }
 }
 
 /* The same for a run of pixels of one line, of one tap without padding. */
-static void point_pixels(const dp_panel_conv *c, const float *image, int64_t oy, int64_t ox, int64_t count, slot *s) {
+static void point_pixels(const dp_panel_conv *c, const char *image, int64_t oy, int64_t ox, int64_t count, slot *s) {
     const dp_conv_filter *f = &c->filter;
-    const int64_t step = f->stride[1] * c->x_stride[2];
-    const float *at = image + oy * f->stride[0] * c->x_stride[1] + ox * step;
+    const int64_t step = f->stride[1] * c->x_stride[2] * c->size;
+    const char *at = dp_panel_from(c, image, oy * f->stride[0] * c->x_stride[1]) + ox * step;
     for (int64_t i = 0; i < count; i++, at += step) {
         *s->at = at;
         next_slot(s);
@@ -202,17 +266,17 @@ static void point_pixels(const dp_panel_conv *c, const float *image, int64_t oy,
 static void rows_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
-    const piece p = piece_of(c, tile);
+    piece p = piece_of(c, tile);
     const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], area = c->out[0] * c->out[1];
     const int64_t begin = p.unit * c->unit, count = dp_panel_at_most(c->unit, c->batch * area - begin);
     const bool simple = taps == 1 && !(c->pad[0] | c->pad[1] | c->pad_end[0] | c->pad_end[1]);
-    float *zeros = (float *)((char *)scratch + c->zeros_at);
+    char *zeros = (char *)scratch + c->zeros_at;
     if (!simple)
-        memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
+        memset(zeros, 0, (size_t)(c->channels * c->size));
     int64_t n = begin / area, oy = begin % area / c->out[1], ox = begin % c->out[1];
     slot s = first_slot(j, scratch, taps);
     for (int64_t left = count; left > 0;) {
-        const float *image = j->x + n * c->x_stride[0] + p.group * c->channels;
+        const char *image = dp_panel_from(c, j->x, n * c->x_stride[0] + p.group * c->channels);
         const int64_t run = dp_panel_at_most(left, c->out[1] - ox);
         if (simple)
             point_pixels(c, image, oy, ox, run, &s);
@@ -223,33 +287,37 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
         if (++oy == c->out[0])
             oy = 0, n++;
     }
-    const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
-    dp_rows_block b = block_of(j, &p, scratch, begin, 1, count);
-    const size_t all = b.columns, first = b.first;
-    for (size_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
-        b.first = first + at;
-        b.columns = all - at < COLUMNS_AT_ONCE ? all - at : COLUMNS_AT_ONCE;
-        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    const product r = {.rows = scratch,
+                       .count = count,
+                       .taps = taps,
+                       .channels = c->channels,
+                       .panel_k = depth_of(c, taps, c->channels),
+                       .pixel = begin,
+                       .step = 1};
+    const int64_t all = p.columns, first = p.first;
+    for (int64_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
+        p.first = first + at;
+        p.columns = dp_panel_at_most(COLUMNS_AT_ONCE, all - at);
+        multiply(j, &p, &r, scratch);
     }
 }
 
 /* Copies line y of an image with its padding: what the windows of a line of the output read. */
-static void copy_line(const dp_panel_conv *c, const float *image, int64_t y, float *to) {
+static void copy_line(const dp_panel_conv *c, const char *image, int64_t y, char *to) {
     const int64_t pixels = c->band_pitch / c->channels, left = dp_panel_at_most(c->pad[1], pixels);
     if (y < 0 || y >= c->in[0]) {
-        memset(to, 0, (size_t)c->band_pitch * sizeof *to);
+        memset(to, 0, (size_t)(c->band_pitch * c->size));
         return;
     }
-    const int64_t inside = dp_panel_at_most(c->in[1], pixels - left);
-    const float *from = image + y * c->x_stride[1];
-    memset(to, 0, (size_t)(left * c->channels) * sizeof *to);
-    float *at = to + left * c->channels;
+    const int64_t inside = dp_panel_at_most(c->in[1], pixels - left), bytes = c->channels * c->size;
+    const char *from = dp_panel_from(c, image, y * c->x_stride[1]);
+    memset(to, 0, (size_t)(left * bytes));
+    char *at = to + left * bytes;
     if (c->x_stride[2] == c->channels)
-        memcpy(at, from, (size_t)(inside * c->channels) * sizeof *to);
+        memcpy(at, from, (size_t)(inside * bytes));
     for (int64_t i = 0; i < inside && c->x_stride[2] != c->channels; i++)
-        for (int64_t k = 0; k < c->channels; k++)
-            at[i * c->channels + k] = from[i * c->x_stride[2] + k];
-    memset(at + inside * c->channels, 0, (size_t)((pixels - left - inside) * c->channels) * sizeof *to);
+        memcpy(at + i * bytes, dp_panel_from(c, from, i * c->x_stride[2]), (size_t)bytes);
+    memset(at + inside * bytes, 0, (size_t)((pixels - left - inside) * bytes));
 }
 
 static void band_piece(void *context, size_t tile, void *scratch) {
@@ -262,24 +330,30 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
     const int64_t taps = f->kernel[0];
     const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
-    const float **pointers = scratch;
-    float *band = (float *)((char *)scratch + c->band_at);
+    char *band = (char *)scratch + c->band_at;
+    const int64_t pitch = c->band_pitch * c->size, step = f->stride[1] * c->channels * c->size;
     for (int64_t i = 0; i < band_lines; i++)
-        copy_line(c, j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i, band + i * c->band_pitch);
-    slot s = first_slot(j, pointers, taps);
+        copy_line(c, dp_panel_from(c, j->x, n * c->x_stride[0]), first * f->stride[0] - c->pad[0] + i,
+                  band + i * pitch);
+    slot s = first_slot(j, scratch, taps);
     for (int64_t oy = 0; oy < lines; oy++) {
-        const float *at = band + oy * f->stride[0] * c->band_pitch;
-        for (int64_t ox = 0; ox < c->out[1]; ox++, at += f->stride[1] * c->channels, next_slot(&s))
+        const char *at = band + oy * f->stride[0] * pitch;
+        for (int64_t ox = 0; ox < c->out[1]; ox++, at += step, next_slot(&s))
             for (int64_t t = 0; t < taps; t++)
-                s.at[t * s.size] = at + t * f->dilation[0] * c->band_pitch;
+                s.at[t * s.size] = at + t * f->dilation[0] * pitch;
     }
-    const dp_rows_weights w = weights_of(j, &p, taps, f->kernel[1] * c->channels);
-    const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + first) * c->out[1], 1, rows);
-    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    const int64_t channels = f->kernel[1] * c->channels;
+    const product r = {.rows = scratch,
+                       .count = rows,
+                       .taps = taps,
+                       .channels = channels,
+                       .panel_k = depth_of(c, taps, channels),
+                       .pixel = (n * c->out[0] + first) * c->out[1],
+                       .step = 1};
+    multiply(j, &p, &r, scratch);
 }
 
 static void depthwise_piece(void *context, size_t tile, void *scratch) {
-    (void)scratch;
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
@@ -287,26 +361,27 @@ static void depthwise_piece(void *context, size_t tile, void *scratch) {
     const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
                   first = p.unit % per_image * c->unit;
     const int64_t pixel = n * c->out[0] * c->out[1];
-    const dp_rows_depthwise part = {.x = j->x + n * c->x_stride[0],
-                                    .x_line = c->x_stride[1],
-                                    .x_pixel = c->x_stride[2],
-                                    .in = {c->in[0], c->in[1]},
-                                    .out_width = c->out[1],
-                                    .kernel = {f->kernel[0], f->kernel[1]},
-                                    .stride = {f->stride[0], f->stride[1]},
-                                    .pad = {c->pad[0], c->pad[1]},
-                                    .dilation = {f->dilation[0], f->dilation[1]},
-                                    .panels = j->panels,
-                                    .bias = j->bias,
-                                    .line = first,
-                                    .lines = dp_panel_at_most(c->unit, c->out[0] - first),
-                                    .first = (size_t)p.first,
-                                    .columns = (size_t)p.columns,
-                                    .y = j->y + pixel * c->y_pixel,
-                                    .y_pixel = c->y_pixel,
-                                    .residual = j->residual ? j->residual + pixel * c->residual_pixel : NULL,
-                                    .residual_pixel = c->residual_pixel};
-    j->table->depthwise(&part, &c->finish);
+    const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first);
+    const char *residual = j->residual ? dp_panel_from(c, j->residual, pixel * c->residual_pixel) : NULL;
+#define DEPTHWISE_PART                                                                                                 \
+    .x_line = c->x_stride[1], .x_pixel = c->x_stride[2], .in = {c->in[0], c->in[1]}, .out_width = c->out[1],           \
+    .kernel = {f->kernel[0], f->kernel[1]}, .stride = {f->stride[0], f->stride[1]}, .pad = {c->pad[0], c->pad[1]},     \
+    .dilation = {f->dilation[0], f->dilation[1]}, .panels = j->panels, .bias = j->bias, .line = first, .lines = lines, \
+    .first = (size_t)p.first, .columns = (size_t)p.columns, .y_pixel = c->y_pixel, .residual_pixel = c->residual_pixel
+    if (j->table) {
+        const dp_rows_depthwise part = {.x = (const float *)j->x + n * c->x_stride[0],
+                                        .y = (float *)j->y + pixel * c->y_pixel,
+                                        .residual = (const float *)residual,
+                                        DEPTHWISE_PART};
+        j->table->depthwise(&part, &c->finish);
+    } else {
+        const dp_low_depthwise part = {.x = (const uint16_t *)j->x + n * c->x_stride[0],
+                                       .y = (uint16_t *)j->y + pixel * c->y_pixel,
+                                       .residual = (const uint16_t *)residual,
+                                       DEPTHWISE_PART};
+        j->low->depthwise(&part, &c->finish, (char *)scratch + c->sums_at);
+    }
+#undef DEPTHWISE_PART
 }
 
 /* The taps k of a dim whose k * dilation % stride is `phase`, and their place among the taps in order of phase. */
@@ -328,11 +403,11 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
     const piece p = piece_of(c, tile);
-    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = (int64_t)j->table->tile;
-    const float **pointers = scratch;
-    float *zeros = (float *)((char *)scratch + c->zeros_at);
+    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = tile_of(j);
+    const char **pointers = scratch;
+    char *zeros = (char *)scratch + c->zeros_at;
     int64_t *taps_y = (int64_t *)((char *)scratch + c->band_at), *taps_x = taps_y + f->kernel[0], before_y, before_x;
-    memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
+    memset(zeros, 0, (size_t)(c->channels * c->size));
     const int64_t count_y = phase_taps(f, 0, (oy + c->pad[0]) % f->stride[0], taps_y, &before_y);
     for (int64_t start = 0; start < f->stride[1] && start < c->out[1]; start++) {
         const int64_t count_x = phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
@@ -340,20 +415,26 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
         for (int64_t t = 0; t < taps; t++) {
             const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
             const bool inside = y >= 0 && iy < c->in[0];
-            const float *line = j->x + n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels;
+            const char *line = dp_panel_from(
+                c, j->x, n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels);
             int64_t x = start + c->pad[1] - taps_x[t % count_x] * f->dilation[1];
             for (int64_t r = 0; r < rows; r++, x += f->stride[1]) {
                 const int64_t ix = x / f->stride[1];
                 pointers[(r / size * taps + t) * size + r % size] =
-                    inside && x >= 0 && ix < c->in[1] ? line + ix * c->x_stride[2] : zeros;
+                    inside && x >= 0 && ix < c->in[1] ? dp_panel_from(c, line, ix * c->x_stride[2]) : zeros;
             }
         }
-        dp_rows_weights w = weights_of(j, &p, taps, c->channels);
         /* within a panel: all taps of earlier phases of y, then earlier phases of x */
-        w.panels += (before_y * f->kernel[1] + count_y * before_x) * c->channels * DP_ROWS_PANEL;
-        w.panel_stride = (size_t)(f->kernel[0] * f->kernel[1] * c->channels * DP_ROWS_PANEL);
-        const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + oy) * c->out[1] + start, f->stride[1], rows);
-        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+        const int64_t before = before_y * f->kernel[1] + count_y * before_x;
+        const product r = {.rows = pointers,
+                           .count = rows,
+                           .taps = taps,
+                           .channels = c->channels,
+                           .k = depth_of(c, before, c->channels),
+                           .panel_k = depth_of(c, f->kernel[0] * f->kernel[1], c->channels),
+                           .pixel = (n * c->out[0] + oy) * c->out[1] + start,
+                           .step = f->stride[1]};
+        multiply(j, &p, &r, scratch);
     }
 }
 
@@ -364,7 +445,9 @@ dp_status dp_panel_run(dp_plan *plan) {
     if (!c->batch || !c->out[0] || !c->out[1])
         return DP_OK;
     dp_panel_job j = {.conv = c,
-                      .table = dp_rows_current(),
+                      .table = c->element == DP_F32 ? dp_rows_current() : NULL,
+                      .low = c->element == DP_F32 ? NULL
+                                                  : dp_low_current(c->element == DP_F16 ? DP_LOW_HALF : DP_LOW_BF16),
                       .x = dp_plan_data(plan, c->x_slot),
                       .panels = dp_plan_data(plan, c->panels_slot),
                       .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),

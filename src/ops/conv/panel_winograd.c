@@ -67,7 +67,7 @@ static void tile_in(const dp_panel_job *j, place at, const float *zeros, float *
     for (int i = 0; i < side * side; i++) {
         const int64_t y = at.y - c->pad[0] + i / side, x = at.x - c->pad[1] + i % side;
         const bool inside = y >= 0 && y < c->in[0] && x >= 0 && x < c->in[1];
-        pixels[i] = inside ? j->x + at.n * c->x_stride[0] + y * c->x_stride[1] + x * c->x_stride[2] : zeros;
+        pixels[i] = inside ? (const float *)j->x + at.n * c->x_stride[0] + y * c->x_stride[1] + x * c->x_stride[2] : zeros;
     }
     j->table->winograd_in(m, pixels, (size_t)c->channels, out, step);
 }
@@ -80,12 +80,12 @@ static void tile_out(const dp_panel_job *j, place at, const float *sums, size_t 
                                .step = step,
                                .columns = (size_t)columns,
                                .bias = j->bias ? j->bias + first : NULL,
-                               .y = j->y + pixel * c->y_pixel + first,
+                               .y = (float *)j->y + pixel * c->y_pixel + first,
                                .y_line = c->out[1] * c->y_pixel,
                                .y_pixel = c->y_pixel,
                                .lines = (size_t)dp_panel_at_most(m, c->out[0] - at.y),
                                .pixels = (size_t)dp_panel_at_most(m, c->out[1] - at.x),
-                               .residual = j->residual ? j->residual + pixel * c->residual_pixel + first : NULL,
+                               .residual = j->residual ? (const float *)j->residual + pixel * c->residual_pixel + first : NULL,
                                .residual_line = c->out[1] * c->residual_pixel,
                                .residual_pixel = c->residual_pixel};
     j->table->winograd_out(m, &tile, &c->finish);
@@ -118,7 +118,7 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
         for (int k = 0; k < matrices; k++) {
             const dp_rows_weights w = {.taps = 1,
                                        .channels = (size_t)c->channels,
-                                       .panels = j->panels + (size_t)k * matrix + (size_t)at / DP_ROWS_PANEL * panel,
+                                       .panels = (const float *)j->panels + (size_t)k * matrix + (size_t)at / DP_ROWS_PANEL * panel,
                                        .panel_stride = panel};
             const dp_rows_block b = {.rows = pointers + (size_t)k * rows,
                                      .count = (size_t)count,

@@ -1,7 +1,11 @@
 #include "ops/conv/panels.h"
 
+#include <string.h>
+
+#include "base/half.h"
 #include "base/memory.h"
-#include "math/rows/rows.h"
+#include "math/rows/low.h"
+#include "ops/tensor.h"
 #include "ops/window.h"
 
 enum { TRANSPOSED_MAX = 1024 };
@@ -30,6 +34,9 @@ static dp_status check(const dp_conv_filter *f) {
     bool fits = f->groups == 1 && !f->transposed;
     for (int d = 0; d < 2; d++)
         fits = fits && f->kernel[d] == 3 && f->stride[d] == 1 && f->dilation[d] == 1;
+    if (f->form != DP_CONV_FORM_DIRECT && f->low)
+        return dp_fail(DP_ERR_ARGUMENT, "form is \"%s\", which is for float only; half and bfloat16 have \"direct\"",
+                       dp_conv_form_name(f->form));
     if (f->form != DP_CONV_FORM_DIRECT && !fits)
         return dp_fail(DP_ERR_ARGUMENT,
                        "form is \"%s\", which is for 3 x 3 kernels with strides, dilations and groups of 1 only",
@@ -50,21 +57,27 @@ bool dp_conv_is_depthwise(const dp_conv_filter *f) {
     return !f->transposed && f->groups > 1 && f->groups == f->in_channels && f->groups == f->out_channels;
 }
 
-dp_status dp_conv_panels_count(const dp_conv_filter *f, int64_t *out_floats) {
+int dp_conv_panels_element(const dp_conv_filter *f) {
+    return f->low && !dp_conv_is_depthwise(f) ? f->low : DP_F32;
+}
+
+dp_status dp_conv_panels_count(const dp_conv_filter *f, int64_t *out_count) {
     dp_status status = check(f);
     if (status != DP_OK)
         return status;
+    const bool is_low = dp_conv_panels_element(f) != DP_F32;
     int64_t groups = dp_conv_is_depthwise(f) ? 1 : f->groups, columns = f->out_channels / groups;
-    int64_t rows = dp_conv_is_depthwise(f) ? 1 : f->in_channels / f->groups, floats;
+    int64_t rows = dp_conv_is_depthwise(f) ? 1 : f->in_channels / f->groups, count;
+    rows = is_low ? dp_conv_low_pitch(f, rows) : rows;
     columns = (columns + DP_ROWS_PANEL - 1) / DP_ROWS_PANEL * DP_ROWS_PANEL;
     const int m = dp_conv_winograd(f->form);
     const int64_t taps = m ? (m + 2) * (m + 2) : f->kernel[0] * f->kernel[1];
-    if (__builtin_mul_overflow(taps, rows, &rows) || __builtin_mul_overflow(rows, columns, &floats) ||
-        __builtin_mul_overflow(floats, groups, &floats) || floats > (int64_t)1 << 40)
+    if (__builtin_mul_overflow(taps, rows, &rows) || __builtin_mul_overflow(rows + (is_low ? rows % 2 : 0), columns, &count) ||
+        __builtin_mul_overflow(count, groups, &count) || count > (int64_t)1 << 40)
         return dp_fail(DP_ERR_ARGUMENT, "weights of %lld x %lld taps, %lld to %lld channels are larger than any memory",
                        (long long)f->kernel[0], (long long)f->kernel[1], (long long)f->in_channels,
                        (long long)f->out_channels);
-    *out_floats = floats;
+    *out_count = count;
     return DP_OK;
 }
 
@@ -85,6 +98,19 @@ static void pack_group(const dp_conv_filter *f, const float *weights, const int6
             for (int64_t i = 0; i < channels; i++)
                 for (int64_t o = first; o < first + DP_ROWS_PANEL; o++)
                     *out++ = o < columns ? weights[i * i_stride + o * o_stride + order[t]] : 0;
+}
+
+/* The same of 16 bits, with pairs of k side by side. */
+static void pack_group_low(const dp_conv_filter *f, const uint16_t *weights, const int64_t *order, uint16_t *out) {
+    const int64_t taps = f->kernel[0] * f->kernel[1], columns = f->out_channels / f->groups;
+    const int64_t channels = f->in_channels / f->groups, pitch = dp_conv_low_pitch(f, channels);
+    const int64_t i_stride = f->transposed ? columns * taps : taps, o_stride = f->transposed ? taps : channels * taps;
+    memset(out, 0, 2 * dp_low_panel_elements((size_t)(taps * pitch), (size_t)columns));
+    for (int64_t o = 0; o < columns; o++)
+        for (int64_t t = 0; t < taps; t++)
+            for (int64_t i = 0; i < channels; i++)
+                out[dp_low_panel_at((size_t)(t * pitch + i), (size_t)o, (size_t)(taps * pitch))] =
+                    weights[i * i_stride + o * o_stride + order[t]];
 }
 
 /* Taps as they follow each other in the panels. */
@@ -133,14 +159,28 @@ static void pack_winograd(const dp_conv_filter *f, const float *weights, float *
         }
 }
 
-dp_status dp_conv_panels_pack(const dp_conv_filter *f, const float *weights, float *out) {
+static void pack_depthwise(const dp_conv_filter *f, const void *weights, float *out) {
+    const size_t taps = (size_t)(f->kernel[0] * f->kernel[1]), channels = (size_t)f->out_channels;
+    if (!f->low) {
+        dp_rows_pack(weights, taps, channels, 1, (ptrdiff_t)taps, out);
+        return;
+    }
+    const uint16_t *from = weights;
+    memset(out, 0, dp_rows_panel_floats(taps, channels) * sizeof *out);
+    for (size_t c = 0; c < channels; c++)
+        for (size_t t = 0; t < taps; t++, from++)
+            out[(c / DP_ROWS_PANEL * taps + t) * DP_ROWS_PANEL + c % DP_ROWS_PANEL] =
+                f->low == DP_F16 ? dp_f32_from_f16(*from) : dp_f32_from_bf16(*from);
+}
+
+dp_status dp_conv_panels_pack(const dp_conv_filter *f, const void *weights, void *out) {
     const int64_t taps = f->kernel[0] * f->kernel[1];
     if (dp_conv_winograd(f->form)) {
         pack_winograd(f, weights, out);
         return DP_OK;
     }
     if (dp_conv_is_depthwise(f)) {
-        dp_rows_pack(weights, (size_t)taps, (size_t)f->out_channels, 1, taps, out);
+        pack_depthwise(f, weights, out);
         return DP_OK;
     }
     int64_t *order = dp_alloc(DP_MEM_GRAPH, (size_t)(taps + f->kernel[0] + f->kernel[1]) * sizeof *order);
@@ -148,9 +188,15 @@ dp_status dp_conv_panels_pack(const dp_conv_filter *f, const float *weights, flo
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to arrange weights: free some");
     order_taps(f, order, order + taps);
     const int64_t columns = f->out_channels / f->groups, channels = f->in_channels / f->groups;
-    const int64_t floats = (int64_t)dp_rows_panel_floats((size_t)(taps * channels), (size_t)columns);
-    for (int64_t g = 0; g < f->groups; g++)
-        pack_group(f, weights + g * columns * channels * taps, order, out + g * floats);
+    const size_t low = dp_low_panel_elements((size_t)(taps * dp_conv_low_pitch(f, channels)), (size_t)columns);
+    const size_t floats = dp_rows_panel_floats((size_t)(taps * channels), (size_t)columns);
+    for (int64_t g = 0; g < f->groups; g++) {
+        const int64_t first = g * columns * channels * taps;
+        if (!f->low)
+            pack_group(f, (const float *)weights + first, order, (float *)out + (size_t)g * floats);
+        else
+            pack_group_low(f, (const uint16_t *)weights + first, order, (uint16_t *)out + (size_t)g * low);
+    }
     dp_free(order);
     return DP_OK;
 }
@@ -163,7 +209,7 @@ dp_conv_form dp_conv_form_choose(const dp_conv_filter *f, int64_t out_height, in
     enum { CHANNELS_LEAST = 16, TILES_LEAST_4 = 25, TILES_LEAST_2 = 49 };
     const int64_t tiles4 = (out_height + 3) / 4 * ((out_width + 3) / 4),
                   tiles2 = (out_height + 1) / 2 * ((out_width + 1) / 2);
-    if (f->groups != 1 || f->transposed || f->in_channels < CHANNELS_LEAST || f->out_channels < CHANNELS_LEAST)
+    if (f->low || f->groups != 1 || f->transposed || f->in_channels < CHANNELS_LEAST || f->out_channels < CHANNELS_LEAST)
         return DP_CONV_FORM_DIRECT;
     for (int d = 0; d < 2; d++)
         if (f->kernel[d] != 3 || f->stride[d] != 1 || f->dilation[d] != 1)

@@ -1,6 +1,6 @@
 /*
  * last.c - pooling, repetition, factors and means of images with channels last, [batch, height, width, channels] of
- * float: what compiled models have between convolutions with panels (ops/conv). Functions:
+ * float, half or bfloat16 (all of a call's, computed in float): what compiled models have between convolutions with panels (ops/conv). Functions:
  *
  *   max_pool(x, ksize, strides, pads, size) -> y
  *   average_pool(x, ksize, strides, pads, size, exclusive) -> y     exclusive: over the pixels inside the image
@@ -24,17 +24,47 @@ enum {
     BLOCK = 64    /* channels whose sums are kept at once */
 };
 
+/* From an element type to float and back; a float is not converted. */
+typedef struct element {
+    dp_convert_fn load, store; /* NULL: float */
+    size_t size;               /* bytes of an element */
+} element;
+
 typedef struct last {
     int x_slot, y_slot, factors_slot;
     int64_t factors_stride; /* from image to image */
     int64_t channels, in[2], out[2], kernel[2], stride[2], pad[2];
     int64_t x_stride[3], y_stride[3]; /* batch, y, x */
     bool average, exclusive;
+    int element;
 } last;
 
-static dp_status take_image(const dp_arg *arg) {
+static element element_of(const last *p) {
+    const dp_elementwise_table *table = dp_elementwise_current();
+    if (p->element == DP_F32)
+        return (element){NULL, NULL, sizeof(float)};
+    return (element){table->load[p->element][DP_COMPUTE_F32], table->store[p->element][DP_COMPUTE_F32], sizeof(uint16_t)};
+}
+
+/* n elements as floats: where they are, or in `room`. */
+static const float *as_floats(const element *l, const void *from, float *room, size_t n) {
+    if (!l->load)
+        return from;
+    l->load(room, from, n);
+    return room;
+}
+/* Where n results are made, and that they get to `to`. */
+static float *place_of(const element *l, void *to, float *room) {
+    return l->store ? room : to;
+}
+static void put(const element *l, void *to, const float *made, size_t n) {
+    if (l->store)
+        l->store(to, made, n);
+}
+
+static dp_status take_image(const dp_arg *arg, uint32_t elements) {
     const dp_tensor *t = arg->as.tensor;
-    dp_status status = dp_element_expect(arg, DP_EL_BIT(DP_F32));
+    dp_status status = dp_element_expect(arg, elements);
     if (status != DP_OK)
         return status;
     if (t->rank != 4)
@@ -65,9 +95,10 @@ static dp_status take_numbers(const dp_arg *arg, int64_t count, int64_t low, int
 
 static dp_status take_images(const dp_operator_call *call, last *p) {
     const dp_arg *x = &call->in[0], *y = &call->out[0];
-    dp_status status = take_image(x);
+    dp_status status = take_image(x, DP_EL_BIT(DP_F32) | DP_EL_HALVES);
     if (status != DP_OK)
         return status;
+    p->element = x->as.tensor->element;
     p->x_slot = x->slot;
     p->y_slot = y->slot;
     p->channels = x->as.tensor->dims[3];
@@ -81,7 +112,7 @@ static dp_status take_output(const dp_operator_call *call, last *p) {
     const int64_t dims[] = {x->dims[0], p->out[0], p->out[1], p->channels};
     dp_status status = dp_shape_expect(y, call->out[0].name, dims, 4, "input, window and size");
     if (status == DP_OK)
-        status = take_image(&call->out[0]);
+        status = take_image(&call->out[0], DP_EL_BIT(p->element));
     if (status == DP_OK)
         status = dp_places_expect(&call->out[0]);
     memcpy(p->x_stride, x->strides, sizeof p->x_stride);
@@ -118,37 +149,45 @@ static void taps_of(const last *p, int d, int64_t at, int64_t *out_first, int64_
     *out_end = end < p->in[d] ? end : p->in[d];
 }
 
-static void pool_pixel(const last *p, const float *image, int64_t row, int64_t column, float *y) {
+/* n channels of a pixel, which x and y begin with. */
+static void pool_pixel(const last *p, const element *l, const char *image, int64_t row, int64_t column, char *to,
+                       size_t n) {
     const dp_line_table *lines = dp_line_current();
-    size_t n = (size_t)p->channels;
     int64_t first[2], end[2], taps = 0;
+    float made[RUN], room[RUN], *y = place_of(l, to, made);
     taps_of(p, 0, row, &first[0], &end[0]);
     taps_of(p, 1, column, &first[1], &end[1]);
     for (int64_t i = first[0]; i < end[0]; i++) {
         for (int64_t k = first[1]; k < end[1]; k++, taps++) {
-            const float *x = image + i * p->x_stride[1] + k * p->x_stride[2];
-            if (taps == 0)
+            const char *at = image + (i * p->x_stride[1] + k * p->x_stride[2]) * (int64_t)l->size;
+            const float *x = as_floats(l, at, taps ? room : y, n);
+            if (taps == 0 && x != y)
                 memcpy(y, x, n * sizeof *y);
-            else if (p->average)
+            else if (taps && p->average)
                 lines->add(y, y, x, n);
-            else
+            else if (taps)
                 lines->larger(y, y, x, n);
         }
     }
     if (p->average)
         lines->scale(y, y, n, 1.0f / (float)(p->exclusive ? taps : p->kernel[0] * p->kernel[1]));
+    put(l, to, y, n);
 }
 
 static void pool_lines(void *context, size_t begin, size_t end) {
     dp_plan *plan = context;
     const last *p = dp_plan_state(plan);
-    const float *x = dp_plan_data(plan, p->x_slot);
-    float *y = dp_plan_data(plan, p->y_slot);
+    const element l = element_of(p);
+    const int64_t size = (int64_t)l.size, step = l.load ? RUN : p->channels;
+    const char *x = dp_plan_data(plan, p->x_slot);
+    char *y = dp_plan_data(plan, p->y_slot);
     for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
         int64_t n = line / p->out[0], row = line % p->out[0];
         for (int64_t column = 0; column < p->out[1]; column++)
-            pool_pixel(p, x + n * p->x_stride[0], row, column,
-                       y + n * p->y_stride[0] + row * p->y_stride[1] + column * p->y_stride[2]);
+            for (int64_t c = 0; c < p->channels; c += step)
+                pool_pixel(p, &l, x + (n * p->x_stride[0] + c) * size, row, column,
+                           y + (n * p->y_stride[0] + row * p->y_stride[1] + column * p->y_stride[2] + c) * size,
+                           (size_t)(p->channels - c < step ? p->channels - c : step));
     }
 }
 
@@ -208,15 +247,16 @@ static dp_status average_pool(const dp_operator_call *call, dp_plan **out_plan) 
 static void repeat_lines(void *context, size_t begin, size_t end) {
     dp_plan *plan = context;
     const last *p = dp_plan_state(plan);
-    const float *x = dp_plan_data(plan, p->x_slot);
-    float *y = dp_plan_data(plan, p->y_slot);
-    size_t bytes = (size_t)p->channels * sizeof *y;
+    const int64_t size = (int64_t)element_of(p).size;
+    const char *x = dp_plan_data(plan, p->x_slot);
+    char *y = dp_plan_data(plan, p->y_slot);
+    size_t bytes = (size_t)(p->channels * size);
     for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
         int64_t n = line / p->out[0], row = line % p->out[0];
-        const float *from = x + n * p->x_stride[0] + row / p->stride[0] * p->x_stride[1];
-        float *to = y + n * p->y_stride[0] + row * p->y_stride[1];
-        for (int64_t i = 0; i < p->in[1]; i++, from += p->x_stride[2])
-            for (int64_t k = 0; k < p->stride[1]; k++, to += p->y_stride[2])
+        const char *from = x + (n * p->x_stride[0] + row / p->stride[0] * p->x_stride[1]) * size;
+        char *to = y + (n * p->y_stride[0] + row * p->y_stride[1]) * size;
+        for (int64_t i = 0; i < p->in[1]; i++, from += p->x_stride[2] * size)
+            for (int64_t k = 0; k < p->stride[1]; k++, to += p->y_stride[2] * size)
                 memcpy(to, from, bytes);
     }
 }
@@ -245,33 +285,61 @@ static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
 
 /* Factors per channel. */
 
-/* Pixels that lie one behind the other, some at a time: `run` has the factors of that many. */
-static void scale_side_by_side(float *y, const float *x, const float *run, size_t n, size_t run_floats) {
-    const dp_line_table *lines = dp_line_current();
-    for (size_t at = 0; at < n; at += run_floats)
-        lines->multiply(y + at, x + at, run, n - at < run_floats ? n - at : run_floats);
+/* y = x * factors, as many of each as there are. */
+static void scale_run(const element *l, char *y, const char *x, const float *factors, size_t n) {
+    float room[RUN], made[RUN];
+    const size_t step = l->load ? RUN : n;
+    for (size_t at = 0; at < n; at += step) {
+        const size_t count = n - at < step ? n - at : step;
+        float *to = place_of(l, y + at * l->size, made);
+        dp_line_current()->multiply(to, as_floats(l, x + at * l->size, room, count), factors + at, count);
+        put(l, y + at * l->size, to, count);
+    }
+}
+
+/* Factors of pixels as floats. */
+typedef struct factors {
+    const char *from;
+    size_t channels, copies; /* copies > 1: `run` has them that often */
+    float run[RUN];
+} factors;
+
+static void scale_pixels(const element *l, const factors *f, char *y, const char *x, size_t n) {
+    float room[RUN];
+    const size_t step = f->copies > 1 ? f->copies * f->channels : l->load && n > RUN ? RUN : f->channels;
+    for (size_t at = 0; at < n; at += step) {
+        const size_t count = n - at < step ? n - at : step;
+        const float *by = f->copies > 1 ? f->run : as_floats(l, f->from + at * l->size, room, count);
+        scale_run(l, y + at * l->size, x + at * l->size, by, count);
+    }
 }
 
 static void scale_lines(void *context, size_t begin, size_t end) {
     dp_plan *plan = context;
     const last *p = dp_plan_state(plan);
-    const dp_line_table *lines = dp_line_current();
-    const float *x = dp_plan_data(plan, p->x_slot), *factors = dp_plan_data(plan, p->factors_slot);
-    float *y = dp_plan_data(plan, p->y_slot), run[RUN];
-    const size_t n = (size_t)p->channels, copies = RUN / n;
-    const bool side_by_side = copies > 1 && p->x_stride[2] == p->channels && p->y_stride[2] == p->channels;
+    const element l = element_of(p);
+    const int64_t size = (int64_t)l.size;
+    const char *x = dp_plan_data(plan, p->x_slot), *all = dp_plan_data(plan, p->factors_slot);
+    char *y = dp_plan_data(plan, p->y_slot);
+    const size_t n = (size_t)p->channels;
+    const bool side_by_side = n <= RUN / 2 && p->x_stride[2] == p->channels && p->y_stride[2] == p->channels;
+    factors f = {.channels = n, .copies = side_by_side ? RUN / n : 1};
     int64_t image = -1;
     for (int64_t line = (int64_t)begin; line < (int64_t)end; line++) {
         int64_t b = line / p->out[0], row = line % p->out[0];
-        const float *from = x + b * p->x_stride[0] + row * p->x_stride[1], *f = factors + b * p->factors_stride;
-        float *to = y + b * p->y_stride[0] + row * p->y_stride[1];
-        for (size_t i = 0; side_by_side && b != image && i < copies; i++)
-            memcpy(run + i * n, f, n * sizeof *f);
+        const char *from = x + (b * p->x_stride[0] + row * p->x_stride[1]) * size;
+        char *to = y + (b * p->y_stride[0] + row * p->y_stride[1]) * size;
+        f.from = all + b * p->factors_stride * size;
+        for (size_t i = 0; side_by_side && b != image && i < f.copies; i++) {
+            const float *one = as_floats(&l, f.from, f.run + i * n, n);
+            if (one != f.run + i * n)
+                memcpy(f.run + i * n, one, n * sizeof *one);
+        }
         image = b;
         if (side_by_side)
-            scale_side_by_side(to, from, run, n * (size_t)p->out[1], n * copies);
+            scale_pixels(&l, &f, to, from, n * (size_t)p->out[1]);
         for (int64_t i = 0; !side_by_side && i < p->out[1]; i++)
-            lines->multiply(to + i * p->y_stride[2], from + i * p->x_stride[2], f, n);
+            scale_pixels(&l, &f, to + i * p->y_stride[2] * size, from + i * p->x_stride[2] * size, n);
     }
 }
 
@@ -286,7 +354,7 @@ static dp_status scale(const dp_operator_call *call, dp_plan **out_plan) {
     last p = {0};
     dp_status status = take_images(call, &p);
     if (status == DP_OK)
-        status = take_image(f);
+        status = take_image(f, DP_EL_BIT(p.element));
     if (status != DP_OK)
         return status;
     const dp_tensor *t = f->as.tensor;
@@ -305,21 +373,26 @@ static dp_status scale(const dp_operator_call *call, dp_plan **out_plan) {
 static void mean_of_channels(void *context, size_t begin, size_t end) {
     dp_plan *plan = context;
     const last *p = dp_plan_state(plan);
-    const float *x = dp_plan_data(plan, p->x_slot);
-    float *y = dp_plan_data(plan, p->y_slot);
+    const element l = element_of(p);
+    const int64_t size = (int64_t)l.size;
+    const char *x = dp_plan_data(plan, p->x_slot);
+    char *y = dp_plan_data(plan, p->y_slot);
     const int64_t blocks = (p->channels + BLOCK - 1) / BLOCK;
     for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
         const int64_t image = unit / blocks, first = unit % blocks * BLOCK;
         const size_t n = (size_t)(p->channels - first < BLOCK ? p->channels - first : BLOCK);
         double sums[BLOCK] = {0};
+        float room[BLOCK];
         for (int64_t row = 0; row < p->in[0]; row++) {
-            const float *from = x + image * p->x_stride[0] + row * p->x_stride[1] + first;
+            const char *from = x + (image * p->x_stride[0] + row * p->x_stride[1] + first) * size;
             for (int64_t i = 0; i < p->in[1]; i++)
-                dp_line_current()->accumulate(sums, from + i * p->x_stride[2], n);
+                dp_line_current()->accumulate(sums, as_floats(&l, from + i * p->x_stride[2] * size, room, n), n);
         }
-        float *to = y + image * p->y_stride[0] + first;
+        char *at = y + (image * p->y_stride[0] + first) * size;
+        float *to = place_of(&l, at, room);
         for (size_t c = 0; c < n; c++)
             to[c] = (float)(sums[c] / (double)(p->in[0] * p->in[1]));
+        put(&l, at, to, n);
     }
 }
 
