@@ -254,8 +254,25 @@ inline void CheckLocalMemoryIA(const T &) {
 inline uint8_t *GetUserWorkspace(uint8_t *workspace) { return workspace; }
 inline void SetSysWorkspace(uint8_t *workspace) { dp_sys_workspace_set(workspace); }
 
+/* Addresses for the kernel's own use: kept for the running block, NULL before. */
+template <uint32_t index>
+inline void SetHcclContext(uint8_t *context, dp_loc loc = dp_loc::current()) {
+    static_assert(index < 2, "SetHcclContext: index must be 0 or 1");
+    dp_hccl_context_set(index, context, loc);
+}
+template <uint32_t index>
+inline uint8_t *GetHcclContext(dp_loc loc = dp_loc::current()) {
+    static_assert(index < 2, "GetHcclContext: index must be 0 or 1");
+    return static_cast<uint8_t *>(dp_hccl_context(index, loc));
+}
+
 } // namespace AscendC
 
+inline uint8_t *GetDumpWorkSpacePtr() { return static_cast<uint8_t *>(dp_dump_workspace()); }
+inline uint8_t *SetDumpWorkSpacePtr(uint8_t *workspace) {
+    dp_dump_workspace_set(workspace);
+    return workspace;
+}
 inline uint8_t *GetSysWorkSpacePtr() { return static_cast<uint8_t *>(dp_sys_workspace()); }
 inline void SetSysWorkSpacePtr(uint8_t *workspace) { dp_sys_workspace_set(workspace); }
 namespace AscendC {

@@ -122,14 +122,25 @@ public:
     }
     void FreeAllEvent(dp_loc loc = dp_loc::current()) { dp_queue_free_all_events(handle_, loc); }
 
+    /* For custom pools: num buffers of len bytes will follow, one InitBufHandle each, in order. */
+    void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, dp_loc loc = dp_loc::current()) {
+        handle_ = dp_queue_announce(shape(), num, len, loc);
+    }
+    /* Buffer `index` is the len bytes at curPoolAddr of the pool. */
+    template <typename T>
+    void InitBufHandle(T *bufPool, uint32_t index, TBufHandle, uint32_t curPoolAddr, uint32_t len, dp_loc loc = dp_loc::current()) {
+        dp_queue_place(handle_, bufPool->dp_handle(), index, curPoolAddr, len, loc);
+    }
+
     /* Doppel's own: called by InitBuffer of TPipe and TBufPool. */
     void dp_init(dp_pool_handle pool, uint32_t num, uint32_t len, dp_loc loc) {
-        dp_queue_shape shape = {static_cast<uint8_t>(src), static_cast<uint8_t>(dst),
-                                static_cast<uint8_t>(dp_space_of(bufferPosition)), depth};
-        handle_ = dp_queue_init(shape, pool, num, len, loc);
+        handle_ = dp_queue_init(shape(), pool, num, len, loc);
     }
 
 private:
+    static dp_queue_shape shape() {
+        return {static_cast<uint8_t>(src), static_cast<uint8_t>(dst), static_cast<uint8_t>(dp_space_of(bufferPosition)), depth};
+    }
     static dp_pipe_pair pair_of(TPosition from, TPosition to) {
         return dp_queue_enque_pair(static_cast<unsigned>(from), static_cast<unsigned>(to));
     }
@@ -212,6 +223,18 @@ public:
     }
     uint32_t GetBufLen() const { return view_.size_bytes; }
 
+    /* For custom pools. */
+    void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t, dp_loc loc = dp_loc::current()) {
+        if (DP_UNLIKELY(num != 1))
+            dp_pool_fault("InitStartBufHandle: a TBuf has one buffer", num, 1, loc);
+    }
+    template <typename T>
+    void InitBufHandle(T *bufPool, uint32_t index, TBufHandle, uint32_t curPoolAddr, uint32_t len, dp_loc loc = dp_loc::current()) {
+        if (DP_UNLIKELY(index != 0))
+            dp_pool_fault("InitBufHandle: a TBuf has one buffer, whose index is 0", index, 0, loc);
+        view_ = dp_tbuf_place(static_cast<uint8_t>(position), dp_space_of(position), bufPool->dp_handle(), curPoolAddr, len, loc);
+    }
+
     void dp_init(dp_pool_handle pool, uint32_t len, dp_loc loc) {
         view_ = dp_tbuf_init(static_cast<uint8_t>(position), dp_space_of(position), pool, len, loc);
     }
@@ -260,6 +283,41 @@ public:
 private:
     dp_pool_handle handle_ = 0;
 };
+
+/*
+ * Makes CLASS a pool of the user's own, for TPipe::InitBufPool: its InitBuffer functions take memory from GetCurAddr() on, in bytes
+ * from the pool's begin, give it to a queue or TBuf with InitStartBufHandle and InitBufHandle, and move SetCurAddr and
+ * SetCurBufSize behind it. Handles are numbers of buffers: what lies where is said by addresses alone.
+ */
+#define EXTERN_IMPL_BUFPOOL(CLASS, POSITION, BUFID_SIZE)                                                               \
+public:                                                                                                                \
+    void Init() {                                                                                                      \
+        dp_addr_ = 0;                                                                                                  \
+        dp_count_ = 0;                                                                                                 \
+    }                                                                                                                  \
+    void Reset(dp_loc loc = dp_loc::current()) {                                                                       \
+        dp_pool_reset(dp_pool_, loc);                                                                                  \
+        Init();                                                                                                        \
+    }                                                                                                                  \
+    AscendC::TBufHandle GetBufHandle(uint8_t offset, dp_loc loc = dp_loc::current()) {                                 \
+        if (DP_UNLIKELY(offset >= (BUFID_SIZE)))                                                                       \
+            dp_pool_fault("GetBufHandle: offset is past the buffers of EXTERN_IMPL_BUFPOOL", offset, (BUFID_SIZE), loc); \
+        return AscendC::dp_handle_of(offset + 1u);                                                                     \
+    }                                                                                                                  \
+    void SetCurAddr(uint32_t addr) { dp_addr_ = addr; }                                                                \
+    uint32_t GetCurAddr() { return dp_addr_; }                                                                         \
+    void SetCurBufSize(uint8_t count) { dp_count_ = count; }                                                           \
+    uint8_t GetCurBufSize() { return dp_count_; }                                                                      \
+    void dp_init(dp_pool_handle parent, dp_pool_handle share, uint32_t len, dp_loc loc) {                              \
+        dp_pool_ = dp_pool_init(AscendC::dp_space_of(POSITION), parent, share, len, (BUFID_SIZE), loc);                \
+        Init();                                                                                                        \
+    }                                                                                                                  \
+    dp_pool_handle dp_handle() const { return dp_pool_; }                                                              \
+                                                                                                                       \
+private:                                                                                                               \
+    dp_pool_handle dp_pool_ = 0;                                                                                       \
+    uint32_t dp_addr_ = 0;                                                                                             \
+    uint8_t dp_count_ = 0
 
 class TPipe {
 public:

@@ -27,6 +27,11 @@ DP_API uint64_t dp_tiling_key(void);
 /* System workspace of the running block as the kernel set it, NULL before. */
 DP_API void *dp_sys_workspace(void);
 DP_API void dp_sys_workspace_set(void *workspace);
+DP_API void *dp_dump_workspace(void);
+DP_API void dp_dump_workspace_set(void *workspace);
+/* index 0 or 1; others are a kernel fault. */
+DP_API void *dp_hccl_context(uint32_t index, dp_loc loc);
+DP_API void dp_hccl_context_set(uint32_t index, void *context, dp_loc loc);
 
 /* ---- memory of the core ---- */
 

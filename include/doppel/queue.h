@@ -70,6 +70,17 @@ DP_API dp_buffer_view dp_tbuf_init(uint8_t position, uint8_t space, dp_pool_hand
 DP_API dp_pool_handle dp_pool_init(uint8_t space, dp_pool_handle parent, dp_pool_handle share, uint32_t size_bytes,
                                    uint32_t max_buffers, dp_loc loc);
 DP_API void dp_pool_reset(dp_pool_handle pool, dp_loc loc);
+/*
+ * For pools that the user divides himself (EXTERN_IMPL_BUFPOOL): a queue that will get num buffers, which are placed in order,
+ * each at `offset` of the pool. Buffers may overlap, as the user likes.
+ */
+DP_API dp_queue_handle dp_queue_announce(dp_queue_shape shape, uint32_t num, uint32_t size_bytes, dp_loc loc);
+DP_API void dp_queue_place(dp_queue_handle queue, dp_pool_handle pool, uint32_t index, uint32_t offset, uint32_t size_bytes,
+                           dp_loc loc);
+DP_API dp_buffer_view dp_tbuf_place(uint8_t position, uint8_t space, dp_pool_handle pool, uint32_t offset, uint32_t size_bytes,
+                                    dp_loc loc);
+/* Fault of such a pool: "<sentence> (<value>, against <limit>)". */
+DP_API void dp_pool_fault(const char *sentence, uint32_t value, uint32_t limit, dp_loc loc);
 /* Fault: a TBuf is used that InitBuffer never saw, or more of it than there is. */
 DP_API void dp_tbuf_fault(uint32_t wanted_bytes, uint32_t offset_bytes, uint32_t size_bytes, dp_loc loc);
 

@@ -92,6 +92,28 @@ void dp_sys_workspace_set(void *workspace) {
     dp_queue_state_of(core, nowhere)->sys_workspace = workspace;
 }
 
+void *dp_dump_workspace(void) {
+    dp_core *core = dp_kernel_core("GetDumpWorkSpacePtr", nowhere);
+    return dp_queue_state_of(core, nowhere)->dump_workspace;
+}
+void dp_dump_workspace_set(void *workspace) {
+    dp_core *core = dp_kernel_core("SetDumpWorkSpacePtr", nowhere);
+    dp_queue_state_of(core, nowhere)->dump_workspace = workspace;
+}
+
+static void **hccl_context(const char *what, uint32_t index, dp_loc loc) {
+    dp_core *core = dp_kernel_core(what, loc);
+    if (index > 1)
+        dp_fault(core, NULL, loc, "%s: index is %u, but must be 0 or 1", what, index);
+    return &dp_queue_state_of(core, loc)->hccl_context[index];
+}
+void *dp_hccl_context(uint32_t index, dp_loc loc) {
+    return *hccl_context("GetHcclContext", index, loc);
+}
+void dp_hccl_context_set(uint32_t index, void *context, dp_loc loc) {
+    *hccl_context("SetHcclContext", index, loc) = context;
+}
+
 void dp_kernel_threw(const char *what) {
     dp_fault(dp_kernel_core("a C++ exception", nowhere), NULL, nowhere,
              "the kernel threw a C++ exception%s%s%s and did not catch it; a core has no exceptions: report errors through "

@@ -64,7 +64,8 @@ void dp_queue_block_begin(dp_core *core) {
     if (!state)
         return;
     free_arena(state);
-    state->sys_workspace = NULL;
+    state->sys_workspace = state->dump_workspace = NULL;
+    state->hccl_context[0] = state->hccl_context[1] = NULL;
     if (!state->serial) /* the last block had no TPipe: nothing to clear */
         return;
     clear_layout(core);
@@ -296,19 +297,23 @@ static void show_buffer(dp_core *core, const dp_queue_state *state, const dp_buf
     dp_issue(&insn);
 }
 
-dp_queue_handle dp_queue_init(dp_queue_shape shape, dp_pool_handle pool_handle, uint32_t num, uint32_t size_bytes, dp_loc loc) {
-    dp_core *core = dp_kernel_core("InitBuffer", loc);
-    dp_queue_state *state = dp_queue_state_of(core, loc);
+static uint64_t round_up(uint32_t size_bytes) {
+    return ((uint64_t)size_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+}
+
+static void check_layout(dp_core *core, const dp_queue_state *state, dp_queue_shape shape, uint32_t num, uint32_t size_bytes,
+                         dp_loc loc) {
     need_pipe(core, state, loc);
     check_space(core, shape.space, loc);
     if (num == 0 || size_bytes == 0)
         dp_fault(core, NULL, loc, "InitBuffer: %u buffers of %u bytes are no memory; number and length must be at least 1", num,
                  size_bytes);
-    dp_pool *pool = pool_of(core, state, pool_handle, loc);
-    uint64_t each = ((uint64_t)size_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
     if (num > MAX_BUFFERS)
         dp_fault(core, NULL, loc, "InitBuffer: %u buffers for one queue, but a TPipe has at most %u in all", num, MAX_BUFFERS);
-    uint32_t offset = reserve(core, state, pool, shape.space, num, each, loc);
+}
+
+/* A queue without buffers yet. */
+static dp_queue *take_queue(dp_core *core, dp_queue_state *state, dp_queue_shape shape, uint32_t num, dp_loc loc) {
     dp_queue *queue = NULL;
     for (unsigned q = 0; q < MAX_QUEUES && !queue; q++)
         queue = state->queue[q].id ? NULL : &state->queue[q];
@@ -318,37 +323,93 @@ dp_queue_handle dp_queue_init(dp_queue_shape shape, dp_pool_handle pool_handle, 
     if (shape.depth < 1)
         shape.depth = 1;
     queue->shape = shape;
-    queue->num = (uint8_t)num;
+    queue->announced = (uint8_t)num;
+    queue->num = 0;
     queue->next = queue->head = queue->open = 0;
     queue->init = loc;
     queue->id = ++state->serial << SLOT_BITS | slot;
     queue->pair = dp_queue_enque_pair(shape.src_position, shape.dst_position);
     queue->free_pair = dp_queue_free_pair(queue->pair);
-    for (unsigned i = 0; i < num; i++) {
-        dp_buffer *buffer = take_slot(core, state, pool, loc);
-        buffer->addr = core->memory[shape.space].base + offset + i * each;
-        buffer->size_bytes = (uint32_t)each;
-        buffer->space = shape.space;
-        buffer->position = shape.src_position;
-        buffer->queue = (uint8_t)slot;
-        buffer->index = (uint8_t)i;
-        buffer->init = loc;
-        queue->buffer[i] = (uint8_t)(buffer->id & SLOT_MASK);
-        show_buffer(core, state, buffer);
-    }
+    return queue;
+}
+
+static void add_buffer(dp_core *core, dp_queue_state *state, dp_queue *queue, dp_pool *pool, uint32_t offset, uint64_t each,
+                       dp_loc loc) {
+    dp_buffer *buffer = take_slot(core, state, pool, loc);
+    buffer->addr = core->memory[queue->shape.space].base + offset;
+    buffer->size_bytes = (uint32_t)each;
+    buffer->space = queue->shape.space;
+    buffer->position = queue->shape.src_position;
+    buffer->queue = (uint8_t)(queue - state->queue);
+    buffer->index = queue->num;
+    buffer->init = loc;
+    queue->buffer[queue->num++] = (uint8_t)(buffer->id & SLOT_MASK);
+}
+
+/* Observers are told of a queue's buffers once it has all of them. */
+static void show_queue(dp_core *core, const dp_queue_state *state, const dp_queue *queue) {
+    for (unsigned i = 0; i < queue->num && core->observer; i++)
+        show_buffer(core, state, &state->buffer[queue->buffer[i]]);
+}
+
+dp_queue_handle dp_queue_init(dp_queue_shape shape, dp_pool_handle pool_handle, uint32_t num, uint32_t size_bytes, dp_loc loc) {
+    dp_core *core = dp_kernel_core("InitBuffer", loc);
+    dp_queue_state *state = dp_queue_state_of(core, loc);
+    check_layout(core, state, shape, num, size_bytes, loc);
+    dp_pool *pool = pool_of(core, state, pool_handle, loc);
+    uint64_t each = round_up(size_bytes);
+    uint32_t offset = reserve(core, state, pool, shape.space, num, each, loc);
+    dp_queue *queue = take_queue(core, state, shape, num, loc);
+    for (unsigned i = 0; i < num; i++)
+        add_buffer(core, state, queue, pool, offset + (uint32_t)(i * each), each, loc);
+    show_queue(core, state, queue);
     return queue->id;
 }
 
-dp_buffer_view dp_tbuf_init(uint8_t position, uint8_t space, dp_pool_handle pool_handle, uint32_t size_bytes, dp_loc loc) {
-    dp_core *core = dp_kernel_core("InitBuffer", loc);
+/* ---- pools of the user's own ---- */
+
+/* Where [offset, offset + size) of the pool lies in its memory. */
+static uint32_t place_in_pool(dp_core *core, const dp_pool *pool, unsigned space, uint32_t offset, uint32_t size_bytes, dp_loc loc) {
+    if (!pool)
+        dp_fault(core, NULL, loc, "InitBufHandle: the pool has no memory; call TPipe::InitBufPool for it first");
+    if (pool->space != space)
+        dp_fault(core, NULL, loc, "InitBufHandle: the buffer's position is in %s, but the pool of %s:%u is %s", dp_space_name(space),
+                 pool->init.file ? pool->init.file : "?", pool->init.line, dp_space_name(pool->space));
+    uint64_t each = round_up(size_bytes);
+    if (size_bytes == 0 || offset % BUFFER_ALIGN || each > pool->size_bytes || offset > pool->size_bytes - each)
+        dp_fault(core, NULL, loc,
+                 "InitBufHandle: a buffer of %u bytes at address %u does not lie in the pool of %s:%u, which has %u bytes; "
+                 "addresses count from the pool's begin in steps of %d",
+                 size_bytes, offset, pool->init.file ? pool->init.file : "?", pool->init.line, pool->size_bytes, BUFFER_ALIGN);
+    return pool->begin + offset;
+}
+
+dp_queue_handle dp_queue_announce(dp_queue_shape shape, uint32_t num, uint32_t size_bytes, dp_loc loc) {
+    dp_core *core = dp_kernel_core("InitStartBufHandle", loc);
     dp_queue_state *state = dp_queue_state_of(core, loc);
-    need_pipe(core, state, loc);
-    check_space(core, space, loc);
-    if (size_bytes == 0)
-        dp_fault(core, NULL, loc, "InitBuffer: a TBuf of 0 bytes; the length must be at least 1");
+    check_layout(core, state, shape, num, size_bytes, loc);
+    return take_queue(core, state, shape, num, loc)->id;
+}
+
+void dp_queue_place(dp_queue_handle handle, dp_pool_handle pool_handle, uint32_t index, uint32_t offset, uint32_t size_bytes,
+                    dp_loc loc) {
+    dp_core *core = dp_kernel_core("InitBufHandle", loc);
+    dp_queue_state *state = dp_queue_state_of(core, loc);
+    dp_queue *queue = &state->queue[(handle & SLOT_MASK) % MAX_QUEUES];
+    if (!handle || queue->id != handle)
+        dp_fault(core, NULL, loc, "InitBufHandle: the queue is not begun; call its InitStartBufHandle first");
+    if (index != queue->num || index >= queue->announced)
+        dp_fault(core, NULL, loc, "InitBufHandle: index is %u, but the next buffer of the queue is %u of %u", index, queue->num,
+                 queue->announced);
     dp_pool *pool = pool_of(core, state, pool_handle, loc);
-    uint64_t each = ((uint64_t)size_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
-    uint32_t offset = reserve(core, state, pool, space, 1, each, loc);
+    uint32_t at = place_in_pool(core, pool, queue->shape.space, offset, size_bytes, loc);
+    add_buffer(core, state, queue, pool, at, round_up(size_bytes), loc);
+    if (queue->num == queue->announced)
+        show_queue(core, state, queue);
+}
+
+static dp_buffer_view add_tbuf(dp_core *core, dp_queue_state *state, dp_pool *pool, uint8_t position, uint8_t space, uint32_t offset,
+                               uint64_t each, dp_loc loc) {
     dp_buffer *buffer = take_slot(core, state, pool, loc);
     buffer->addr = core->memory[space].base + offset;
     buffer->size_bytes = (uint32_t)each;
@@ -359,6 +420,34 @@ dp_buffer_view dp_tbuf_init(uint8_t position, uint8_t space, dp_pool_handle pool
     return (dp_buffer_view){buffer->addr, buffer->size_bytes, buffer->id};
 }
 
+dp_buffer_view dp_tbuf_place(uint8_t position, uint8_t space, dp_pool_handle pool_handle, uint32_t offset, uint32_t size_bytes,
+                             dp_loc loc) {
+    dp_core *core = dp_kernel_core("InitBufHandle", loc);
+    dp_queue_state *state = dp_queue_state_of(core, loc);
+    need_pipe(core, state, loc);
+    check_space(core, space, loc);
+    dp_pool *pool = pool_of(core, state, pool_handle, loc);
+    uint32_t at = place_in_pool(core, pool, space, offset, size_bytes, loc);
+    return add_tbuf(core, state, pool, position, space, at, round_up(size_bytes), loc);
+}
+
+void dp_pool_fault(const char *sentence, uint32_t value, uint32_t limit, dp_loc loc) {
+    dp_fault(dp_kernel_core("TBufPool", loc), NULL, loc, "%s (%u, against %u)", sentence, value, limit);
+}
+
+dp_buffer_view dp_tbuf_init(uint8_t position, uint8_t space, dp_pool_handle pool_handle, uint32_t size_bytes, dp_loc loc) {
+    dp_core *core = dp_kernel_core("InitBuffer", loc);
+    dp_queue_state *state = dp_queue_state_of(core, loc);
+    need_pipe(core, state, loc);
+    check_space(core, space, loc);
+    if (size_bytes == 0)
+        dp_fault(core, NULL, loc, "InitBuffer: a TBuf of 0 bytes; the length must be at least 1");
+    dp_pool *pool = pool_of(core, state, pool_handle, loc);
+    uint64_t each = round_up(size_bytes);
+    uint32_t offset = reserve(core, state, pool, space, 1, each, loc);
+    return add_tbuf(core, state, pool, position, space, offset, each, loc);
+}
+
 dp_pool_handle dp_pool_init(uint8_t space, dp_pool_handle parent, dp_pool_handle share, uint32_t size_bytes,
                             uint32_t max_buffers, dp_loc loc) {
     dp_core *core = dp_kernel_core("InitBufPool", loc);
@@ -366,7 +455,7 @@ dp_pool_handle dp_pool_init(uint8_t space, dp_pool_handle parent, dp_pool_handle
     need_pipe(core, state, loc);
     check_space(core, space, loc);
     dp_pool *outer = pool_of(core, state, parent, loc), *shared = pool_of(core, state, share, loc);
-    uint64_t each = ((uint64_t)size_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+    uint64_t each = round_up(size_bytes);
     if (shared && (each > shared->size_bytes || shared->space != space))
         dp_fault(core, NULL, loc,
                  "InitBufPool: %llu bytes of %s do not fit on the shared pool of %s:%u, which has %u bytes of %s",

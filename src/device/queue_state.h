@@ -28,6 +28,7 @@ typedef struct dp_queue {
     uint32_t id; /* as dp_buffer.id */
     dp_queue_shape shape;
     dp_pipe_pair pair, free_pair;
+    uint8_t announced;        /* buffers it is to have; num of them are there */
     uint8_t num, next;        /* buffers, and where the round-robin search starts */
     uint8_t head, open;       /* ring of enqueued buffers */
     uint8_t buffer[MAX_BUFFERS]; /* slots of its buffers */
@@ -56,7 +57,7 @@ typedef struct dp_queue_state {
     dp_pool pool[MAX_POOLS];
     dp_buffer_info leak[MAX_BUFFERS];
     uint32_t leaks;
-    void *sys_workspace; /* as the kernel announced it */
+    void *sys_workspace, *dump_workspace, *hccl_context[2]; /* as the kernel announced them */
     void *arena; /* list of dp_block_alloc memory */
 } dp_queue_state;
 

@@ -237,6 +237,33 @@ static void pools(void **state) {
     end(core);
 }
 
+static void pools_the_user_divides(void **state) {
+    (void)state;
+    dp_core *core = begin();
+    dp_pool_handle pool = dp_pool_init(DP_SPACE_UB, 0, 0, 4096, 3, DP_HERE);
+    dp_queue_handle q = dp_queue_announce(in_shape, 2, 1024, DP_HERE);
+    assert_fault(dp_queue_place(q, pool, 1, 0, 1024, DP_HERE), "index is 1", "next buffer of the queue is 0 of 2");
+    assert_fault(dp_queue_place(q, 0, 0, 0, 1024, DP_HERE), "InitBufPool");
+    assert_fault(dp_queue_place(q, pool, 0, 3104, 1024, DP_HERE), "1024 bytes at address 3104", "4096 bytes");
+    assert_fault(dp_queue_place(q, pool, 0, UINT32_MAX - 31, 64, DP_HERE), "does not lie in the pool");
+    assert_fault(dp_queue_place(q, pool, 0, 16, 1024, DP_HERE), "steps of 32");
+    assert_fault(dp_queue_place(q, pool, 0, 0, 0, DP_HERE), "0 bytes");
+    assert_fault(dp_queue_place(0, pool, 0, 0, 32, DP_HERE), "InitStartBufHandle");
+    dp_queue_place(q, pool, 0, 3072, 1024, DP_HERE);
+    dp_queue_place(q, pool, 1, 0, 1000, DP_HERE);
+    assert_fault(dp_queue_place(q, pool, 2, 1024, 32, DP_HERE), "index is 2");
+    dp_buffer_view first = dp_queue_alloc(q, DP_HERE), second = dp_queue_alloc(q, DP_HERE);
+    assert_int_equal((uint8_t *)first.addr - (uint8_t *)second.addr, 3072);
+    assert_int_equal(second.size_bytes, 1024); /* in blocks of 32 */
+    dp_buffer_view shared = dp_tbuf_place(VECCALC, DP_SPACE_UB, pool, 3072, 64, DP_HERE);
+    assert_ptr_equal(shared.addr, first.addr);
+    assert_fault(dp_tbuf_place(VECCALC, DP_SPACE_UB, pool, 0, 32, DP_HERE), "already has its 3 buffers");
+    dp_pool_reset(pool, DP_HERE);
+    assert_fault(dp_queue_place(q, pool, 0, 0, 32, DP_HERE), "InitStartBufHandle");
+    assert_fault(dp_queue_announce(in_shape, 0, 32, DP_HERE), "at least 1");
+    end(core);
+}
+
 static unsigned leaks;
 static void count_leak(void *context, const dp_buffer_info *info) {
     (void)context;
@@ -342,6 +369,7 @@ int main(void) {
         cmocka_unit_test(event_ids),
         cmocka_unit_test(ids_run_out_with_nine_buffers_in_flight),
         cmocka_unit_test(pools),
+        cmocka_unit_test(pools_the_user_divides),
         cmocka_unit_test(leaks_stay_visible),
         cmocka_unit_test(a_second_pipe),
         cmocka_unit_test(observers_see_every_step),
