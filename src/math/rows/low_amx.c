@@ -1,23 +1,26 @@
 /*
- * low_amx.c - products of low.h by matrix tiles. 16 rows by 32 k are a tile, read from the image where it lies when the
- * addresses of the rows are evenly spaced and a tap's channels fill whole tiles, and from a copy otherwise; 32 k of a
- * panel are a tile as they lie in the file. 32 x 32 sums stand in four tiles; they leave through a block of memory in
+ * low_amx.c - products of low.h by matrix tiles. 16 rows by up to 32 k are a tile; how many it is depends on the
+ * channels of a tap, which should fill whole tiles: then one is read from the image where it lies, if the addresses of
+ * the rows are evenly spaced, and from a copy otherwise. A panel's k are a tile as they lie in the file. 32 x 32 sums stand in four tiles; they leave through a block of memory in
  * the first cache, because there is no other way out of a tile.
  */
 #define DP_MATH_RUNG 2
-#include "math/rows/finish.h"
-#include "math/rows/low_rung.h"
-
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
+#define LOW_STORE_BF16(p, i, x) _mm256_storeu_si256((void *)((p) + (i)), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
+#define LOW_STORE_BF16_N(p, i, n, x)                                                                                   \
+    _mm256_mask_storeu_epi16((p) + (i), (__mmask16)((1u << (n)) - 1), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
+#include "math/rows/low_finish.h"
+
 #define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
 enum {
-    STEP = 32,                               /* k of a tile */
+    STEP = 32,                               /* k of a tile, at most */
     PART = 2 * LOW_PART,                     /* k whose weights, of 32 columns, stay in the first cache */
     PART_MOST = PART * 3 / 2,
-    STEPS_MOST = PART_MOST / STEP,
+    STEP_LEAST = 16,                         /* of a tap's channels, if they are more */
+    STEPS_MOST = PART_MOST / STEP_LEAST,
     LEFT_PITCH = PART_MOST * 2 + 64,         /* bytes; no power of two */
     TILE_BYTES = 1024,
     SIDE = 32,                               /* of a block of sums */
@@ -39,10 +42,11 @@ typedef struct job {
     char *left, *tails;
     float *sums;
     size_t k, first, steps; /* all k, the part's first, its tiles */
+    size_t step;            /* k of a tile */
     bool starts, ends, divided;
 } job;
 
-static void tiles_begin(void) {
+static void tiles_begin(size_t step) {
     struct {
         uint8_t palette, start_row, reserved[14];
         uint16_t row_bytes[16];
@@ -51,8 +55,8 @@ static void tiles_begin(void) {
     memset(&config, 0, sizeof config);
     config.palette = 1;
     for (int t = 0; t < 8; t++) {
-        config.row_bytes[t] = 64;
-        config.rows[t] = 16;
+        config.row_bytes[t] = t == 4 || t == 5 ? (uint16_t)(2 * step) : 64;
+        config.rows[t] = t == 6 || t == 7 ? (uint8_t)(step / 2) : 16;
     }
     AMX_ORDER();
     _tile_loadconfig(&config);
@@ -70,39 +74,43 @@ static bool are_even(const uint16_t *const *rows, size_t *out_stride) {
     return true;
 }
 
-/* k [first, first + count) of a row, which may begin and end within taps; zeros behind the last. */
+/* k [first, first + count) of a row, which may begin and end within taps; zeros behind the last. Up to 62 bytes more
+ * may be written. */
 static void copy_row(const dp_low_weights *w, const uint16_t *const *at, size_t first, size_t count, char *to) {
     size_t tap = first / w->pitch, i = first % w->pitch;
-    for (; count && tap < w->taps; tap++, i = 0) {
-        const size_t there = w->pitch - i, n = there < count ? there : count;
-        const size_t real = i >= w->channels ? 0 : w->channels - i < n ? w->channels - i : n;
-        memcpy(to, at[tap * DP_LOW_TILE] + i, 2 * real);
-        memset(to + 2 * real, 0, 2 * (n - real));
-        to += 2 * n;
-        count -= n;
+    char *const end = to + 2 * count;
+    for (; to < end && tap < w->taps; tap++, i = 0) {
+        const uint16_t *from = at[tap * DP_LOW_TILE];
+        for (; i < w->pitch && to < end; i += STEP) {
+            const size_t there = w->pitch - i, left = i < w->channels ? w->channels - i : 0;
+            const __mmask32 mask = left < STEP ? (1u << left) - 1 : ~0u;
+            _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, from + i));
+            to += 2 * (there < STEP ? there : STEP);
+        }
     }
-    memset(to, 0, 2 * count);
+    for (; to < end; to += 64)
+        _mm512_storeu_si512(to, _mm512_setzero_si512());
 }
 
 /* Tile by tile of taps whose channels fill whole tiles. */
 static void point_taps(const job *j, size_t tile, size_t rows, char *left, spot *spots) {
     const dp_low_weights *w = j->w;
     const uint16_t *const *pointers = j->b->rows + tile * w->taps * DP_LOW_TILE;
+    const size_t step = j->step;
     size_t tap = j->first / w->channels, i = j->first % w->channels, stride = 0;
     for (size_t s = 0; s < j->steps; tap++, i = 0) {
         const uint16_t *const *at = pointers + tap * DP_LOW_TILE;
         const bool direct = rows == DP_LOW_TILE && are_even(at, &stride);
-        const size_t from = s;
-        for (; s < j->steps && i < w->channels; s++, i += STEP)
-            spots[s] = direct ? (spot){at[0] + i, stride} : (spot){left + s * 64, LEFT_PITCH};
+        const size_t from = s, begin = i;
+        for (; s < j->steps && i < w->channels; s++, i += step)
+            spots[s] = direct ? (spot){at[0] + i, stride} : (spot){left + s * 2 * step, LEFT_PITCH};
         for (size_t r = 0; r < rows && !direct; r++)
-            memcpy(left + r * LEFT_PITCH + from * 64, at[r] + (i - (s - from) * STEP), (s - from) * 64);
+            memcpy(left + r * LEFT_PITCH + from * 2 * step, at[r] + begin, (s - from) * 2 * step);
     }
 }
 
-static void point_rows(const job *j) {
+static void point_rows(const job *j, bool whole) {
     const dp_low_weights *w = j->w;
-    const bool whole = w->channels % STEP == 0 && w->pitch == w->channels;
     for (size_t r = 0, tile = 0; r < j->b->count; r += DP_LOW_TILE, tile++) {
         const size_t rows = j->b->count - r < DP_LOW_TILE ? j->b->count - r : DP_LOW_TILE;
         char *left = j->left + r * LEFT_PITCH;
@@ -119,12 +127,24 @@ static void point_rows(const job *j) {
     }
 }
 
+/* k of a tile that divides the channels of a tap; 0 when there is none that is worth it. */
+static size_t step_of(const dp_low_weights *w) {
+    if (w->pitch != w->channels || w->channels % 2)
+        return 0;
+    if (w->channels <= STEP)
+        return w->taps == 1 || w->channels >= STEP_LEAST / 2 ? w->channels : 0;
+    for (size_t step = STEP; step >= STEP_LEAST; step -= 2)
+        if (w->channels % step == 0)
+            return step;
+    return 0;
+}
+
 /* Products. */
 
 /* 32 x 32 sums, or the left or upper half of them, over `steps` tiles of k. The last tile of weights lies at `tails`,
  * if there is one. */
 DP_INLINE void block_body(const bool tall, const bool wide, size_t steps, const spot *a, const uint16_t *b,
-                          size_t panel_stride, const char *tails, float *c, bool add) {
+                          size_t b_step, size_t panel_stride, const char *tails, float *c, bool add) {
     const spot *below = a + STEPS_MOST;
     float *const lower = c + 16 * SIDE;
     AMX_ORDER();
@@ -142,7 +162,7 @@ DP_INLINE void block_body(const bool tall, const bool wide, size_t steps, const 
         _tile_zero(2);
         _tile_zero(3);
     }
-    for (size_t s = 0; s < steps; s++, b += TILE_BYTES / 2) {
+    for (size_t s = 0; s < steps; s++, b += b_step) {
         const bool tail = tails && s + 1 == steps;
         _tile_loadd(6, tail ? (const void *)tails : b, 64);
         _tile_loadd(4, a[s].at, a[s].stride);
@@ -169,9 +189,9 @@ DP_INLINE void block_body(const bool tall, const bool wide, size_t steps, const 
 }
 
 #define BLOCK(tall, wide)                                                                                              \
-    static void block_##tall##wide(size_t steps, const spot *a, const uint16_t *b, size_t panel_stride,                \
+    static void block_##tall##wide(size_t steps, const spot *a, const uint16_t *b, size_t b_step, size_t panel_stride, \
                                    const char *tails, float *c, bool add) {                                            \
-        block_body(tall, wide, steps, a, b, panel_stride, tails, c, add);                                              \
+        block_body(tall, wide, steps, a, b, b_step, panel_stride, tails, c, add);                                      \
     }
 BLOCK(0, 0)
 BLOCK(0, 1)
@@ -227,10 +247,10 @@ static void block(const job *j, size_t row, size_t at, const char *tails) {
     float *sums = j->sums;
     if (j->divided)
         sums += (row / SIDE * (dp_low_up(b->columns, SIDE) / SIDE) + at / SIDE) * SIDE * SIDE;
-    static void (*const blocks[])(size_t, const spot *, const uint16_t *, size_t, const char *, float *, bool) = {
+    static void (*const blocks[])(size_t, const spot *, const uint16_t *, size_t, size_t, const char *, float *, bool) = {
         block_00, block_01, block_10, block_11};
     blocks[(rows > 16) * 2 + (columns > 16)](j->steps, j->spots + row / DP_LOW_TILE * STEPS_MOST, panels,
-                                             w->panel_stride, tails, sums, !j->starts);
+                                             j->step * DP_ROWS_PANEL, w->panel_stride, tails, sums, !j->starts);
     if (!j->ends)
         return;
     const dp_low_end end = {.finish = j->finish,
@@ -243,13 +263,13 @@ static void block(const job *j, size_t row, size_t at, const char *tails) {
     if (j->finish->activation <= DP_ROWS_CLIP)
         finish_plain(&end, sums, rows);
     else
-        dp_low_finish_avx512(&end, sums, SIDE, rows, DP_LOW_BF16);
+        low_finish(&end, sums, SIDE, rows, DP_LOW_BF16);
 }
 
 /* The last tiles of the two panels from column `at` of the block on, filled up with zeros; NULL when they are whole. */
 static const char *take_tails(const job *j, size_t at, char *to) {
     const dp_low_weights *w = j->w;
-    const size_t left = j->k % STEP;
+    const size_t left = j->k % j->step;
     if (!j->ends || !left)
         return NULL;
     const size_t panels = j->b->columns - at > DP_ROWS_PANEL ? 2 : 1, bytes = dp_low_up(left, 2) * DP_ROWS_PANEL * 2;
@@ -281,23 +301,25 @@ static void run_columns(const job *j) {
 }
 
 static void run(const dp_low_weights *w, const dp_low_block *b, const dp_rows_finish *finish, void *room) {
-    const size_t count = dp_low_up(b->count, SIDE), k = w->taps * w->pitch, part = k <= PART_MOST ? k : PART;
+    const size_t count = dp_low_up(b->count, SIDE), k = w->taps * w->pitch, whole = step_of(w);
+    const size_t step = whole ? whole : STEP, most = PART_MOST / STEP_LEAST * step;
+    const size_t part = k <= PART_MOST && k <= most ? k : PART < most ? PART / step * step : most;
     char *at = room;
-    job j = {.w = w, .b = b, .finish = finish, .left = at, .k = k, .divided = part < k};
+    job j = {.w = w, .b = b, .finish = finish, .left = at, .k = k, .step = step, .divided = part < k};
     j.spots = (spot *)(at + count * LEFT_PITCH);
     j.tails = at + count * LOW_ROW_BYTES;
     j.sums = (float *)(j.tails + LOW_RIGHT_BYTES);
     const bool by_rows =
         !j.divided && k * b->columns * 2 <= NEAR_BYTES && b->columns <= (size_t)GROUPS_MOST * SIDE;
-    tiles_begin();
+    tiles_begin(step);
     size_t first = 0;
     do {
         const size_t n = k - first < part ? k - first : part;
         j.first = first;
-        j.steps = (n + STEP - 1) / STEP;
+        j.steps = (n + step - 1) / step;
         j.starts = first == 0;
         j.ends = first + n >= k;
-        point_rows(&j);
+        point_rows(&j, whole);
         if (by_rows)
             run_rows(&j);
         else

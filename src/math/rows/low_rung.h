@@ -25,7 +25,6 @@ typedef struct dp_low_end {
 } dp_low_end;
 
 #define DP_LOW_OF(rung)                                                                                                \
-    void dp_low_finish_##rung(const dp_low_end *end, const float *sums, size_t stride, size_t rows, dp_low_type type);  \
     void dp_low_depthwise_bf16_##rung(const dp_low_depthwise *part, const dp_rows_finish *finish, void *room);         \
     void dp_low_depthwise_half_##rung(const dp_low_depthwise *part, const dp_rows_finish *finish, void *room);         \
     extern const dp_low_table dp_low_tables_##rung[DP_LOW_TYPE_COUNT];

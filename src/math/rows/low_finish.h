@@ -1,0 +1,114 @@
+/*
+ * low_finish.h - the end of a product of half or bfloat16: from sums, which lie in the first cache, to the output.
+ */
+#ifndef DOPPEL_MATH_ROWS_LOW_FINISH_H
+#define DOPPEL_MATH_ROWS_LOW_FINISH_H
+
+#include "math/rows/finish.h"
+#include "math/rows/low_rung.h"
+
+/* A file may have a better instruction for it. */
+#ifndef LOW_STORE_BF16
+#define LOW_STORE_BF16 vf_store_bf16
+#define LOW_STORE_BF16_N vf_store_bf16_n
+#endif
+
+DP_INLINE vf low_load(const uint16_t *p, size_t i, const bool half) {
+    return half ? vf_load_f16(p, i) : vf_load_bf16(p, i);
+}
+DP_INLINE vf low_load_n(const uint16_t *p, size_t i, size_t n, const bool half) {
+    return half ? vf_load_f16_n(p, i, n) : vf_load_bf16_n(p, i, n);
+}
+DP_INLINE void low_store(uint16_t *p, size_t i, vf x, const bool half) {
+    if (half)
+        vf_store_f16(p, i, x);
+    else
+        LOW_STORE_BF16(p, i, x);
+}
+DP_INLINE void low_store_n(uint16_t *p, size_t i, size_t n, vf x, const bool half) {
+    if (half)
+        vf_store_f16_n(p, i, n, x);
+    else
+        LOW_STORE_BF16_N(p, i, n, x);
+}
+
+/* The end of a row: n sums, as rv_finish_row has them. */
+#define LOW_APPLY(EXPRESSION)                                                                                          \
+    {                                                                                                                  \
+        DP_LANE_LOOP(n, vf x = vf_load_f32(from, i); if (bias) x = x + vf_load_f32(bias, i);                           \
+                     if (early) x = x + low_load(early, i, half); x = EXPRESSION;                                      \
+                     if (late) x = x + low_load(late, i, half); low_store(to, i, x, half),                             \
+                     vf x = vf_load_f32_n(from, i, rest); if (bias) x = x + vf_load_f32_n(bias, i, rest);              \
+                     if (early) x = x + low_load_n(early, i, rest, half); x = EXPRESSION;                              \
+                     if (late) x = x + low_load_n(late, i, rest, half); low_store_n(to, i, rest, x, half))             \
+        break;                                                                                                         \
+    }
+
+DP_INLINE void low_finish_row(const dp_rows_finish *f, const float *from, const float *bias, const uint16_t *residual,
+                          uint16_t *to, size_t n, const bool half) {
+    const uint16_t *early = f->residual_last ? NULL : residual, *late = f->residual_last ? residual : NULL;
+    const vf zero = vf_set(0.0f), one = vf_set(1.0f), alpha = vf_set(f->alpha), beta = vf_set(f->beta);
+    switch (f->activation) {
+    case DP_ROWS_RELU:
+        LOW_APPLY(vf_greatest(zero, x))
+    case DP_ROWS_CLIP:
+        LOW_APPLY(rv_bound(x, alpha, beta))
+    case DP_ROWS_LEAKY_RELU:
+        LOW_APPLY(vf_blend(vf_lt(x, zero), alpha * x, x))
+    case DP_ROWS_HARD_SIGMOID:
+        LOW_APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))
+    case DP_ROWS_HARD_SWISH:
+        LOW_APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))
+    case DP_ROWS_LEAKY_RELU_FLOOR:
+        LOW_APPLY(vf_greatest(beta, vf_blend(vf_lt(x, zero), alpha * x, x)))
+    case DP_ROWS_HARD_SWISH_AFFINE:
+        LOW_APPLY(vf_fma(alpha, x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one), beta))
+    case DP_ROWS_SIGMOID:
+        LOW_APPLY(sigmoid_of(x))
+    case DP_ROWS_SILU:
+        LOW_APPLY(x * sigmoid_of(x))
+    case DP_ROWS_TANH:
+        LOW_APPLY(tanh_of(x))
+    case DP_ROWS_GELU_ERF:
+        LOW_APPLY(gelu_erf_of(x))
+    case DP_ROWS_GELU_TANH:
+        LOW_APPLY(gelu_tanh_of(x))
+    default:
+        LOW_APPLY(x)
+    }
+}
+
+DP_INLINE void low_finish_rows(const dp_low_end *e, const float *sums, size_t stride, size_t rows, const bool half) {
+    for (size_t r = 0; r < rows; r++)
+        low_finish_row(e->finish, sums + r * stride, e->bias,
+                   e->residual ? e->residual + (ptrdiff_t)r * e->residual_stride : NULL,
+                   e->y + (ptrdiff_t)r * e->y_stride, e->columns, half);
+}
+
+/* Short rows that lie side by side, as one. */
+static size_t low_join(const dp_low_end *e, const float *sums, size_t stride, size_t rows, float *to) {
+    for (size_t r = 0; r < rows; r++, sums += stride)
+        for (size_t c = 0; c < e->columns; c++)
+            *to++ = sums[c] + (e->bias ? e->bias[c] : 0);
+    return rows * e->columns;
+}
+
+/* Up to LOW_COLUMNS rows. Not inlined: it is large. */
+static __attribute__((noinline)) void low_finish(const dp_low_end *e, const float *sums, size_t stride, size_t rows,
+                                                 dp_low_type type) {
+    float joined[LOW_COLUMNS * DP_ROWS_PANEL / 2];
+    dp_low_end one = *e;
+    if (e->columns <= DP_ROWS_PANEL / 2 && e->y_stride == (ptrdiff_t)e->columns && !e->residual) {
+        one.columns = low_join(e, sums, stride, rows, joined);
+        one.bias = NULL;
+        e = &one;
+        sums = joined;
+        rows = 1;
+    }
+    if (type == DP_LOW_HALF)
+        low_finish_rows(e, sums, stride, rows, true);
+    else
+        low_finish_rows(e, sums, stride, rows, false);
+}
+
+#endif
