@@ -310,7 +310,9 @@ static void one_low_product(const low_rung *rung) {
     uint16_t *residual = low_room(count * pitch, type, true);
     float *bias = room(all, true);
     void *work = aligned_alloc(64, (dp_low_room(count, columns) + 63) / 64 * 64);
-    const uint16_t **rows = malloc(dp_rows_pointers(count, taps ? taps : 1) * sizeof *rows);
+    const size_t n_runs = (count + DP_LOW_TILE - 1) / DP_LOW_TILE * taps;
+    dp_low_run *runs = malloc((n_runs + 1) * sizeof *runs);
+    const uint16_t **rows = malloc((n_runs + 1) * DP_LOW_TILE * sizeof *rows);
     const bool has_bias = chance(70), has_residual = chance(40), in_place = has_residual && chance(40);
     for (size_t p = 0; p < k; p++) /* what fills up a tap is 0 */
         if (p % pitch_k >= channels)
@@ -320,11 +322,14 @@ static void one_low_product(const low_rung *rung) {
         for (size_t t = 0; t < taps; t++)
             rows[(r / DP_LOW_TILE * taps + t) * DP_LOW_TILE + r % DP_LOW_TILE] =
                 a + (r * step % count * taps + t) * channels;
+    for (size_t i = 0; i < n_runs; i++)
+        runs[i] = step == 1 ? (dp_low_run){rows[i * DP_LOW_TILE], (ptrdiff_t)(taps * channels), NULL}
+                            : (dp_low_run){NULL, 0, rows + i * DP_LOW_TILE};
     if (in_place)
         memcpy(y, residual, count * pitch * sizeof *y);
     dp_low_weights weights = {
         taps, channels, pitch_k, panels, (k + 1) / 2 * 2 * DP_ROWS_PANEL, has_bias ? bias : NULL};
-    dp_low_block block = {rows, count, first, columns, y, (ptrdiff_t)pitch, NULL, (ptrdiff_t)pitch};
+    dp_low_block block = {runs, count, first, columns, y, (ptrdiff_t)pitch, NULL, (ptrdiff_t)pitch};
     block.residual = in_place ? y : has_residual ? residual : NULL;
     rung->table->run(&weights, &block, &f, work);
     for (size_t r = 0; r < count; r++)
@@ -345,7 +350,7 @@ static void one_low_product(const low_rung *rung) {
             low_near("product", rung, low_at(y, r * pitch + c, type), finished(&f, sum, has_residual ? &added : NULL),
                      scale);
         }
-    void *freed[] = {a, w, panels, y, residual, bias, work, rows};
+    void *freed[] = {a, w, panels, y, residual, bias, work, rows, runs};
     for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
         free(freed[i]);
 }

@@ -14,7 +14,7 @@ DP_INLINE void widen(float *to, const uint16_t *from, size_t n, const bool half)
 DP_INLINE void take_rows(const dp_low_weights *w, const dp_low_block *b, size_t first, size_t count, float *left,
                          size_t stride, const bool half) {
     for (size_t r = 0; r < b->count; r++) {
-        const uint16_t *const *at = b->rows + r / DP_LOW_TILE * w->taps * DP_LOW_TILE + r % DP_LOW_TILE;
+        const dp_low_run *at = b->runs + r / DP_LOW_TILE * w->taps;
         float *to = left + r * stride;
         size_t tap = first / w->pitch, i = first % w->pitch;
         for (size_t left_over = count; left_over; tap++, i = 0) {
@@ -22,7 +22,7 @@ DP_INLINE void take_rows(const dp_low_weights *w, const dp_low_block *b, size_t 
             size_t real = tap < w->taps && i < w->channels ? w->channels - i : 0;
             real = real < n ? real : n;
             if (real)
-                widen(to, at[tap * DP_LOW_TILE] + i, real, half);
+                widen(to, dp_low_row(&at[tap], r % DP_LOW_TILE) + i, real, half);
             for (size_t z = real; z < n; z++)
                 to[z] = 0;
             to += n;

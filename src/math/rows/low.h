@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { DP_LOW_TILE = 16 }; /* rows of a tile of addresses, on every rung */
+enum { DP_LOW_TILE = 16 }; /* rows of a run of addresses, on every rung */
 
 typedef enum dp_low_type { DP_LOW_BF16, DP_LOW_HALF, DP_LOW_TYPE_COUNT } dp_low_type;
 
@@ -29,10 +29,19 @@ typedef struct dp_low_weights {
     const float *bias;            /* a float per column, or NULL */
 } dp_low_weights;
 
+/* Where a tap of 16 rows is. */
+typedef struct dp_low_run {
+    const uint16_t *at; /* of row 0, when they are evenly spaced: */
+    ptrdiff_t step;     /* elements from row to row */
+    const uint16_t *const *rows; /* or of each; NULL: evenly */
+} dp_low_run;
+static inline const uint16_t *dp_low_row(const dp_low_run *run, size_t r) {
+    return run->rows ? run->rows[r] : run->at + (ptrdiff_t)r * run->step;
+}
+
 /* Columns [first, first + columns) of some rows; first is a multiple of 16. */
 typedef struct dp_low_block {
-    /* Row r of tap t is at rows[(r / 16 * taps + t) * 16 + r % 16]. */
-    const uint16_t *const *rows;
+    const dp_low_run *runs; /* of tap t of rows r ... r + 15: runs[r / 16 * taps + t] */
     size_t count, first, columns;
     uint16_t *y; /* element (r, n) at y + r * y_stride + n, n counted from column 0 */
     ptrdiff_t y_stride;

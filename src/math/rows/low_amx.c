@@ -64,23 +64,13 @@ static void tiles_begin(size_t step) {
 
 /* The left factors. */
 
-/* Whether 16 rows are evenly spaced. */
-static bool are_even(const uint16_t *const *rows, size_t *out_stride) {
-    const uintptr_t step = (uintptr_t)rows[1] - (uintptr_t)rows[0];
-    for (size_t r = 2; r < DP_LOW_TILE; r++)
-        if ((uintptr_t)rows[r] - (uintptr_t)rows[r - 1] != step)
-            return false;
-    *out_stride = step;
-    return true;
-}
-
-/* k [first, first + count) of a row, which may begin and end within taps; zeros behind the last. Up to 62 bytes more
- * may be written. */
-static void copy_row(const dp_low_weights *w, const uint16_t *const *at, size_t first, size_t count, char *to) {
-    size_t tap = first / w->pitch, i = first % w->pitch;
+/* k from channel i of `tap` on, `count` of it, of row r of a tile; zeros behind the last. Up to 62 bytes more may be
+ * written. */
+static void copy_row(const dp_low_weights *w, const dp_low_run *runs, size_t r, size_t tap, size_t i, size_t count,
+                     char *to) {
     char *const end = to + 2 * count;
     for (; to < end && tap < w->taps; tap++, i = 0) {
-        const uint16_t *from = at[tap * DP_LOW_TILE];
+        const uint16_t *from = dp_low_row(&runs[tap], r);
         for (; i < w->pitch && to < end; i += STEP) {
             const size_t there = w->pitch - i, left = i < w->channels ? w->channels - i : 0;
             const __mmask32 mask = left < STEP ? (1u << left) - 1 : ~0u;
@@ -95,22 +85,22 @@ static void copy_row(const dp_low_weights *w, const uint16_t *const *at, size_t 
 /* Tile by tile of taps whose channels fill whole tiles. */
 static void point_taps(const job *j, size_t tile, size_t rows, char *left, spot *spots) {
     const dp_low_weights *w = j->w;
-    const uint16_t *const *pointers = j->b->rows + tile * w->taps * DP_LOW_TILE;
+    const dp_low_run *run = j->b->runs + tile * w->taps + j->first / w->channels;
     const size_t step = j->step;
-    size_t tap = j->first / w->channels, i = j->first % w->channels, stride = 0;
-    for (size_t s = 0; s < j->steps; tap++, i = 0) {
-        const uint16_t *const *at = pointers + tap * DP_LOW_TILE;
-        const bool direct = rows == DP_LOW_TILE && are_even(at, &stride);
+    size_t i = j->first % w->channels;
+    for (size_t s = 0; s < j->steps; run++, i = 0) {
+        const bool direct = rows == DP_LOW_TILE && !run->rows;
         const size_t from = s, begin = i;
         for (; s < j->steps && i < w->channels; s++, i += step)
-            spots[s] = direct ? (spot){at[0] + i, stride} : (spot){left + s * 2 * step, LEFT_PITCH};
+            spots[s] = direct ? (spot){run->at + i, (size_t)(2 * run->step)} : (spot){left + s * 2 * step, LEFT_PITCH};
         for (size_t r = 0; r < rows && !direct; r++)
-            memcpy(left + r * LEFT_PITCH + from * 2 * step, at[r] + begin, (s - from) * 2 * step);
+            memcpy(left + r * LEFT_PITCH + from * 2 * step, dp_low_row(run, r) + begin, (s - from) * 2 * step);
     }
 }
 
 static void point_rows(const job *j, bool whole) {
     const dp_low_weights *w = j->w;
+    const size_t tap = j->first / w->pitch, channel = j->first % w->pitch;
     for (size_t r = 0, tile = 0; r < j->b->count; r += DP_LOW_TILE, tile++) {
         const size_t rows = j->b->count - r < DP_LOW_TILE ? j->b->count - r : DP_LOW_TILE;
         char *left = j->left + r * LEFT_PITCH;
@@ -120,8 +110,7 @@ static void point_rows(const job *j, bool whole) {
             continue;
         }
         for (size_t i = 0; i < rows; i++)
-            copy_row(w, j->b->rows + tile * w->taps * DP_LOW_TILE + i, j->first, j->steps * STEP,
-                     left + i * LEFT_PITCH);
+            copy_row(w, j->b->runs + tile * w->taps, i, tap, channel, j->steps * STEP, left + i * LEFT_PITCH);
         for (size_t s = 0; s < j->steps; s++)
             spots[s] = (spot){left + s * 64, LEFT_PITCH};
     }

@@ -32,21 +32,26 @@ DP_INLINE void low_store_n(uint16_t *p, size_t i, size_t n, vf x, const bool hal
         LOW_STORE_BF16_N(p, i, n, x);
 }
 
-/* The end of a row: n sums, as rv_finish_row has them. */
+/* The ends of all rows: n sums, as rv_finish_row has them. */
 #define LOW_APPLY(EXPRESSION)                                                                                          \
-    {                                                                                                                  \
+    for (size_t r = 0; r < rows; r++, from += stride, to += to_stride, early += early_stride, late += late_stride) {   \
         DP_LANE_LOOP(n, vf x = vf_load_f32(from, i); if (bias) x = x + vf_load_f32(bias, i);                           \
                      if (early) x = x + low_load(early, i, half); x = EXPRESSION;                                      \
                      if (late) x = x + low_load(late, i, half); low_store(to, i, x, half),                             \
                      vf x = vf_load_f32_n(from, i, rest); if (bias) x = x + vf_load_f32_n(bias, i, rest);              \
                      if (early) x = x + low_load_n(early, i, rest, half); x = EXPRESSION;                              \
                      if (late) x = x + low_load_n(late, i, rest, half); low_store_n(to, i, rest, x, half))             \
-        break;                                                                                                         \
-    }
+    }                                                                                                                  \
+    break;
 
-DP_INLINE void low_finish_row(const dp_rows_finish *f, const float *from, const float *bias, const uint16_t *residual,
-                          uint16_t *to, size_t n, const bool half) {
-    const uint16_t *early = f->residual_last ? NULL : residual, *late = f->residual_last ? residual : NULL;
+DP_INLINE void low_finish_rows(const dp_low_end *e, const float *from, size_t stride, size_t rows, const bool half) {
+    const dp_rows_finish *f = e->finish;
+    const uint16_t *early = f->residual_last ? NULL : e->residual, *late = f->residual_last ? e->residual : NULL;
+    const ptrdiff_t early_stride = early ? e->residual_stride : 0, late_stride = late ? e->residual_stride : 0;
+    const ptrdiff_t to_stride = e->y_stride;
+    const float *bias = e->bias;
+    const size_t n = e->columns;
+    uint16_t *to = e->y;
     const vf zero = vf_set(0.0f), one = vf_set(1.0f), alpha = vf_set(f->alpha), beta = vf_set(f->beta);
     switch (f->activation) {
     case DP_ROWS_RELU:
@@ -76,13 +81,6 @@ DP_INLINE void low_finish_row(const dp_rows_finish *f, const float *from, const 
     default:
         LOW_APPLY(x)
     }
-}
-
-DP_INLINE void low_finish_rows(const dp_low_end *e, const float *sums, size_t stride, size_t rows, const bool half) {
-    for (size_t r = 0; r < rows; r++)
-        low_finish_row(e->finish, sums + r * stride, e->bias,
-                   e->residual ? e->residual + (ptrdiff_t)r * e->residual_stride : NULL,
-                   e->y + (ptrdiff_t)r * e->y_stride, e->columns, half);
 }
 
 /* Short rows that lie side by side, as one. */

@@ -1,6 +1,6 @@
 /*
  * panel_conv.h - convolutions and products with constant weights in panels, as they were planned (prepare in
- * panel_conv.c, execution in panel_run.c). Images have their channels last.
+ * panel_conv.c, execution in panel_run.c and panel_low.c). Images have their channels last.
  */
 #ifndef DOPPEL_OPS_CONV_PANEL_CONV_H
 #define DOPPEL_OPS_CONV_PANEL_CONV_H
@@ -32,7 +32,7 @@ typedef struct dp_panel_conv {
     /* Pieces of work: rows (or lines) and columns of one, and how many there are. */
     int64_t unit, units, column_unit, column_units;
     /* Parts of the scratch, in bytes */
-    size_t pointers_at, zeros_at, band_at, sums_at, scratch_bytes;
+    size_t runs_at, zeros_at, band_at, sums_at, scratch_bytes;
     int64_t band_pitch; /* elements from line to line of the band */
     int64_t tiles[2];   /* Winograd's, of an image */
     size_t left_at, products_at;
@@ -53,9 +53,22 @@ typedef struct dp_panel_job {
 static inline const char *dp_panel_from(const dp_panel_conv *c, const void *base, int64_t at) {
     return (const char *)base + at * c->size;
 }
-static inline char *dp_panel_to(const dp_panel_conv *c, void *base, int64_t at) {
-    return (char *)base + at * c->size;
-}
+
+/* A piece's rows or lines, its group and the columns in it. */
+typedef struct dp_panel_piece {
+    int64_t unit, group, first, columns;
+} dp_panel_piece;
+dp_panel_piece dp_panel_piece_of(const dp_panel_conv *conv, size_t tile);
+
+/* Copies line y of an image with its padding: what the windows of a line of the output read. */
+void dp_panel_copy_line(const dp_panel_conv *conv, const void *image, int64_t y, void *out);
+/* The taps k of a dim whose k * dilation % stride is `phase`, and their place among the taps in order of phase. */
+int64_t dp_panel_phase_taps(const dp_conv_filter *filter, int d, int64_t phase, int64_t *out_taps, int64_t *out_before);
+
+/* Pieces of half and bfloat16 (panel_low.c). */
+void dp_panel_low_rows(void *job, size_t tile, void *scratch);
+void dp_panel_low_band(void *job, size_t tile, void *scratch);
+void dp_panel_low_transposed(void *job, size_t tile, void *scratch);
 
 /* Of Winograd's way: its division, and piece number `tile`. */
 void dp_panel_divide_winograd(dp_panel_conv *conv, int64_t wanted);

@@ -14,6 +14,15 @@ enum {
 
 /* The scratch's parts that depend on the type. */
 
+/* Comes first. */
+static void take_addresses(dp_panel_conv *c, int64_t rows, int64_t taps) {
+    c->scratch_bytes = dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(void *));
+    c->runs_at = c->scratch_bytes;
+    if (c->element != DP_F32)
+        c->scratch_bytes +=
+            dp_panel_padded(dp_panel_up(rows, DP_LOW_TILE) * taps * (int64_t)sizeof(dp_low_run));
+}
+
 /* Of products of so many rows; the parts before are padded. */
 static void take_sums(dp_panel_conv *c, int64_t rows) {
     c->sums_at = c->scratch_bytes;
@@ -49,8 +58,7 @@ static void divide_rows(dp_panel_conv *c, int64_t wanted) {
     if (c->unit < total)
         c->unit = dp_panel_up(c->unit, rows_step(c)) * rows_step(c); /* whole tiles */
     c->units = dp_panel_up(total, c->unit);
-    c->scratch_bytes =
-        dp_panel_padded((int64_t)dp_rows_pointers((size_t)c->unit, (size_t)taps) * (int64_t)sizeof(float *));
+    take_addresses(c, c->unit, taps);
     c->zeros_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(c->channels * c->size);
     take_sums(c, c->unit);
@@ -74,8 +82,7 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
         divide_rows(c, wanted);
         return;
     }
-    c->scratch_bytes =
-        dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)f->kernel[0]) * (int64_t)sizeof(float *));
+    take_addresses(c, rows, f->kernel[0]);
     c->band_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(elements * c->size);
     take_sums(c, rows);
@@ -109,8 +116,7 @@ static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
     c->unit = 1;
     c->units = c->batch * c->out[0];
     divide_columns(c, f->groups, c->columns, c->units > 0 ? dp_panel_up(wanted, c->units) : 1);
-    c->scratch_bytes =
-        dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(float *));
+    take_addresses(c, rows, taps);
     c->zeros_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(c->channels * c->size);
     c->band_at = c->scratch_bytes; /* the taps of a phase */
@@ -138,96 +144,47 @@ void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
     }
 }
 
-/* The piece of work number `tile`: its rows or lines, its group and the columns in it. */
-typedef struct piece {
-    int64_t unit, group, first, columns;
-} piece;
-
-static piece piece_of(const dp_panel_conv *c, size_t tile) {
+dp_panel_piece dp_panel_piece_of(const dp_panel_conv *c, size_t tile) {
     const int64_t per_group = c->column_units / (c->way == DP_PANEL_DEPTHWISE ? 1 : c->filter.groups);
     const int64_t part = (int64_t)tile % c->column_units,
                   all = c->way == DP_PANEL_DEPTHWISE ? c->filter.out_channels : c->columns;
-    piece p = {.unit = (int64_t)tile / c->column_units, .group = part / per_group};
+    dp_panel_piece p = {.unit = (int64_t)tile / c->column_units, .group = part / per_group};
     p.first = part % per_group * c->column_unit;
     p.columns = dp_panel_at_most(c->column_unit, all - p.first);
     return p;
 }
 
-/* A product: rows whose addresses are known, the columns of a piece. */
-typedef struct product {
-    const char **rows;
-    int64_t count, taps, channels;
-    int64_t k, panel_k;  /* of the panels: where they begin, and how much of it a panel has */
-    int64_t pixel, step; /* of the output: of the first row, and from row to row */
-} product;
+static dp_rows_weights weights_of(const dp_panel_job *j, const dp_panel_piece *p, int64_t taps, int64_t channels) {
+    const dp_panel_conv *c = j->conv;
+    return (dp_rows_weights){.taps = (size_t)taps,
+                             .channels = (size_t)channels,
+                             .panels = (const float *)j->panels + p->group * c->group_panels,
+                             .panel_stride = (size_t)(taps * channels * DP_ROWS_PANEL),
+                             .bias = j->bias ? j->bias + p->group * c->columns : NULL};
+}
 
-static void multiply_floats(const dp_panel_job *j, const piece *p, const product *r, void *sums) {
+/* Rows of the output from pixel `at` on, `step` pixels apart. */
+static dp_rows_block block_of(const dp_panel_job *j, const dp_panel_piece *p, const float **pointers, int64_t at, int64_t step,
+                              int64_t rows) {
     const dp_panel_conv *c = j->conv;
     const int64_t column = p->group * c->columns;
-    const dp_rows_weights w = {
-        .taps = (size_t)r->taps,
-        .channels = (size_t)r->channels,
-        .panels = (const float *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
-        .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
-        .bias = j->bias ? j->bias + column : NULL};
-    const dp_rows_block b = {
-        .rows = (const float *const *)r->rows,
-        .count = (size_t)r->count,
-        .first = (size_t)p->first,
-        .columns = (size_t)p->columns,
-        .y = (float *)j->y + r->pixel * c->y_pixel + column,
-        .y_stride = r->step * c->y_pixel,
-        .residual = j->residual ? (const float *)j->residual + r->pixel * c->residual_pixel + column : NULL,
-        .residual_stride = r->step * c->residual_pixel};
-    j->table->run(&w, &b, &c->finish, sums);
-}
-
-static void multiply_low(const dp_panel_job *j, const piece *p, const product *r, void *room) {
-    const dp_panel_conv *c = j->conv;
-    const int64_t column = p->group * c->columns;
-    const dp_low_weights w = {
-        .taps = (size_t)r->taps,
-        .channels = (size_t)r->channels,
-        .pitch = (size_t)dp_conv_low_pitch(&c->filter, r->channels),
-        .panels = (const uint16_t *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
-        .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
-        .bias = j->bias ? j->bias + column : NULL};
-    const dp_low_block b = {
-        .rows = (const uint16_t *const *)r->rows,
-        .count = (size_t)r->count,
-        .first = (size_t)p->first,
-        .columns = (size_t)p->columns,
-        .y = (uint16_t *)j->y + r->pixel * c->y_pixel + column,
-        .y_stride = r->step * c->y_pixel,
-        .residual = j->residual ? (const uint16_t *)j->residual + r->pixel * c->residual_pixel + column : NULL,
-        .residual_stride = r->step * c->residual_pixel};
-    j->low->run(&w, &b, &c->finish, room);
-}
-
-static void multiply(const dp_panel_job *j, const piece *p, const product *r, void *scratch) {
-    void *sums = (char *)scratch + j->conv->sums_at;
-    if (j->table)
-        multiply_floats(j, p, r, sums);
-    else
-        multiply_low(j, p, r, sums);
-}
-
-/* k of a panel that holds `taps` taps. */
-static int64_t depth_of(const dp_panel_conv *c, int64_t taps, int64_t channels) {
-    return c->element == DP_F32 ? taps * channels
-                                : dp_panel_up(taps * dp_conv_low_pitch(&c->filter, channels), 2) * 2;
+    return (dp_rows_block){.rows = pointers,
+                           .count = (size_t)rows,
+                           .first = (size_t)p->first,
+                           .columns = (size_t)p->columns,
+                           .y = (float *)j->y + at * c->y_pixel + column,
+                           .y_stride = step * c->y_pixel,
+                           .residual = j->residual ? (const float *)j->residual + at * c->residual_pixel + column : NULL,
+                           .residual_stride = step * c->residual_pixel};
 }
 
 /* Where the addresses of row after row go: tile by tile, in a tile tap by tap (dp_rows_block). */
 typedef struct slot {
-    const char **at;
+    const float **at;
     int64_t row, size, taps;
 } slot;
-static int64_t tile_of(const dp_panel_job *j) {
-    return j->table ? (int64_t)j->table->tile : DP_LOW_TILE;
-}
-static slot first_slot(const dp_panel_job *j, const char **pointers, int64_t taps) {
-    return (slot){pointers, 0, tile_of(j), taps};
+static slot first_slot(const dp_panel_job *j, const float **pointers, int64_t taps) {
+    return (slot){pointers, 0, (int64_t)j->table->tile, taps};
 }
 static void next_slot(slot *s) {
     s->at++;
@@ -238,25 +195,25 @@ static void next_slot(slot *s) {
 }
 
 /* Addresses of the taps of one output pixel; those outside the image are zeros'. */
-static void point_window(const dp_panel_conv *c, const char *image, const char *zeros, int64_t oy, int64_t ox,
+static void point_window(const dp_panel_conv *c, const float *image, const float *zeros, int64_t oy, int64_t ox,
                          const slot *s) {
     const dp_conv_filter *f = &c->filter;
-    const char **to = s->at;
+    const float **to = s->at;
     for (int64_t ky = 0; ky < f->kernel[0]; ky++) {
         const int64_t y = oy * f->stride[0] - c->pad[0] + ky * f->dilation[0];
         const bool inside = y >= 0 && y < c->in[0];
-        const char *line = dp_panel_from(c, image, (inside ? y : 0) * c->x_stride[1]);
+        const float *line = image + (inside ? y : 0) * c->x_stride[1];
         int64_t x = ox * f->stride[1] - c->pad[1];
         for (int64_t kx = 0; kx < f->kernel[1]; kx++, x += f->dilation[1], to += s->size)
-            *to = inside && x >= 0 && x < c->in[1] ? dp_panel_from(c, line, x * c->x_stride[2]) : zeros;
+            *to = inside && x >= 0 && x < c->in[1] ? line + x * c->x_stride[2] : zeros;
     }
 }
 
 /* The same for a run of pixels of one line, of one tap without padding. */
-static void point_pixels(const dp_panel_conv *c, const char *image, int64_t oy, int64_t ox, int64_t count, slot *s) {
+static void point_pixels(const dp_panel_conv *c, const float *image, int64_t oy, int64_t ox, int64_t count, slot *s) {
     const dp_conv_filter *f = &c->filter;
-    const int64_t step = f->stride[1] * c->x_stride[2] * c->size;
-    const char *at = dp_panel_from(c, image, oy * f->stride[0] * c->x_stride[1]) + ox * step;
+    const int64_t step = f->stride[1] * c->x_stride[2];
+    const float *at = image + oy * f->stride[0] * c->x_stride[1] + ox * step;
     for (int64_t i = 0; i < count; i++, at += step) {
         *s->at = at;
         next_slot(s);
@@ -266,17 +223,17 @@ static void point_pixels(const dp_panel_conv *c, const char *image, int64_t oy, 
 static void rows_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
-    piece p = piece_of(c, tile);
+    const dp_panel_piece p = dp_panel_piece_of(c, tile);
     const int64_t taps = c->filter.kernel[0] * c->filter.kernel[1], area = c->out[0] * c->out[1];
     const int64_t begin = p.unit * c->unit, count = dp_panel_at_most(c->unit, c->batch * area - begin);
     const bool simple = taps == 1 && !(c->pad[0] | c->pad[1] | c->pad_end[0] | c->pad_end[1]);
-    char *zeros = (char *)scratch + c->zeros_at;
+    float *zeros = (float *)((char *)scratch + c->zeros_at);
     if (!simple)
-        memset(zeros, 0, (size_t)(c->channels * c->size));
+        memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
     int64_t n = begin / area, oy = begin % area / c->out[1], ox = begin % c->out[1];
     slot s = first_slot(j, scratch, taps);
     for (int64_t left = count; left > 0;) {
-        const char *image = dp_panel_from(c, j->x, n * c->x_stride[0] + p.group * c->channels);
+        const float *image = (const float *)j->x + n * c->x_stride[0] + p.group * c->channels;
         const int64_t run = dp_panel_at_most(left, c->out[1] - ox);
         if (simple)
             point_pixels(c, image, oy, ox, run, &s);
@@ -287,23 +244,18 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
         if (++oy == c->out[0])
             oy = 0, n++;
     }
-    const product r = {.rows = scratch,
-                       .count = count,
-                       .taps = taps,
-                       .channels = c->channels,
-                       .panel_k = depth_of(c, taps, c->channels),
-                       .pixel = begin,
-                       .step = 1};
-    const int64_t all = p.columns, first = p.first;
-    for (int64_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
-        p.first = first + at;
-        p.columns = dp_panel_at_most(COLUMNS_AT_ONCE, all - at);
-        multiply(j, &p, &r, scratch);
+    const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
+    dp_rows_block b = block_of(j, &p, scratch, begin, 1, count);
+    const size_t all = b.columns, first = b.first;
+    for (size_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
+        b.first = first + at;
+        b.columns = all - at < COLUMNS_AT_ONCE ? all - at : COLUMNS_AT_ONCE;
+        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
     }
 }
 
-/* Copies line y of an image with its padding: what the windows of a line of the output read. */
-static void copy_line(const dp_panel_conv *c, const char *image, int64_t y, char *to) {
+void dp_panel_copy_line(const dp_panel_conv *c, const void *image, int64_t y, void *out) {
+    char *to = out;
     const int64_t pixels = c->band_pitch / c->channels, left = dp_panel_at_most(c->pad[1], pixels);
     if (y < 0 || y >= c->in[0]) {
         memset(to, 0, (size_t)(c->band_pitch * c->size));
@@ -324,40 +276,34 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
-    const piece p = piece_of(c, tile);
+    const dp_panel_piece p = dp_panel_piece_of(c, tile);
     const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
                   first = p.unit % per_image * c->unit;
     const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
     const int64_t taps = f->kernel[0];
     const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
-    char *band = (char *)scratch + c->band_at;
-    const int64_t pitch = c->band_pitch * c->size, step = f->stride[1] * c->channels * c->size;
+    const float **pointers = scratch;
+    float *band = (float *)((char *)scratch + c->band_at);
     for (int64_t i = 0; i < band_lines; i++)
-        copy_line(c, dp_panel_from(c, j->x, n * c->x_stride[0]), first * f->stride[0] - c->pad[0] + i,
-                  band + i * pitch);
-    slot s = first_slot(j, scratch, taps);
+        dp_panel_copy_line(c, (const float *)j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i,
+                           band + i * c->band_pitch);
+    slot s = first_slot(j, pointers, taps);
     for (int64_t oy = 0; oy < lines; oy++) {
-        const char *at = band + oy * f->stride[0] * pitch;
-        for (int64_t ox = 0; ox < c->out[1]; ox++, at += step, next_slot(&s))
+        const float *at = band + oy * f->stride[0] * c->band_pitch;
+        for (int64_t ox = 0; ox < c->out[1]; ox++, at += f->stride[1] * c->channels, next_slot(&s))
             for (int64_t t = 0; t < taps; t++)
-                s.at[t * s.size] = at + t * f->dilation[0] * pitch;
+                s.at[t * s.size] = at + t * f->dilation[0] * c->band_pitch;
     }
-    const int64_t channels = f->kernel[1] * c->channels;
-    const product r = {.rows = scratch,
-                       .count = rows,
-                       .taps = taps,
-                       .channels = channels,
-                       .panel_k = depth_of(c, taps, channels),
-                       .pixel = (n * c->out[0] + first) * c->out[1],
-                       .step = 1};
-    multiply(j, &p, &r, scratch);
+    const dp_rows_weights w = weights_of(j, &p, taps, f->kernel[1] * c->channels);
+    const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + first) * c->out[1], 1, rows);
+    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
 }
 
 static void depthwise_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
-    const piece p = piece_of(c, tile);
+    const dp_panel_piece p = dp_panel_piece_of(c, tile);
     const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
                   first = p.unit % per_image * c->unit;
     const int64_t pixel = n * c->out[0] * c->out[1];
@@ -384,8 +330,7 @@ static void depthwise_piece(void *context, size_t tile, void *scratch) {
 #undef DEPTHWISE_PART
 }
 
-/* The taps k of a dim whose k * dilation % stride is `phase`, and their place among the taps in order of phase. */
-static int64_t phase_taps(const dp_conv_filter *f, int d, int64_t phase, int64_t *out_taps, int64_t *out_before) {
+int64_t dp_panel_phase_taps(const dp_conv_filter *f, int d, int64_t phase, int64_t *out_taps, int64_t *out_before) {
     int64_t count = 0;
     *out_before = 0;
     for (int64_t k = 0; k < f->kernel[d]; k++) {
@@ -402,39 +347,33 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
-    const piece p = piece_of(c, tile);
-    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = tile_of(j);
-    const char **pointers = scratch;
-    char *zeros = (char *)scratch + c->zeros_at;
+    const dp_panel_piece p = dp_panel_piece_of(c, tile);
+    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = (int64_t)j->table->tile;
+    const float **pointers = scratch;
+    float *zeros = (float *)((char *)scratch + c->zeros_at);
     int64_t *taps_y = (int64_t *)((char *)scratch + c->band_at), *taps_x = taps_y + f->kernel[0], before_y, before_x;
-    memset(zeros, 0, (size_t)(c->channels * c->size));
-    const int64_t count_y = phase_taps(f, 0, (oy + c->pad[0]) % f->stride[0], taps_y, &before_y);
+    memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
+    const int64_t count_y = dp_panel_phase_taps(f, 0, (oy + c->pad[0]) % f->stride[0], taps_y, &before_y);
     for (int64_t start = 0; start < f->stride[1] && start < c->out[1]; start++) {
-        const int64_t count_x = phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
+        const int64_t count_x = dp_panel_phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
         const int64_t taps = count_y * count_x, rows = dp_panel_up(c->out[1] - start, f->stride[1]);
         for (int64_t t = 0; t < taps; t++) {
             const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
             const bool inside = y >= 0 && iy < c->in[0];
-            const char *line = dp_panel_from(
-                c, j->x, n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels);
+            const float *line = (const float *)j->x + n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels;
             int64_t x = start + c->pad[1] - taps_x[t % count_x] * f->dilation[1];
             for (int64_t r = 0; r < rows; r++, x += f->stride[1]) {
                 const int64_t ix = x / f->stride[1];
                 pointers[(r / size * taps + t) * size + r % size] =
-                    inside && x >= 0 && ix < c->in[1] ? dp_panel_from(c, line, ix * c->x_stride[2]) : zeros;
+                    inside && x >= 0 && ix < c->in[1] ? line + ix * c->x_stride[2] : zeros;
             }
         }
+        dp_rows_weights w = weights_of(j, &p, taps, c->channels);
         /* within a panel: all taps of earlier phases of y, then earlier phases of x */
-        const int64_t before = before_y * f->kernel[1] + count_y * before_x;
-        const product r = {.rows = pointers,
-                           .count = rows,
-                           .taps = taps,
-                           .channels = c->channels,
-                           .k = depth_of(c, before, c->channels),
-                           .panel_k = depth_of(c, f->kernel[0] * f->kernel[1], c->channels),
-                           .pixel = (n * c->out[0] + oy) * c->out[1] + start,
-                           .step = f->stride[1]};
-        multiply(j, &p, &r, scratch);
+        w.panels += (before_y * f->kernel[1] + count_y * before_x) * c->channels * DP_ROWS_PANEL;
+        w.panel_stride = (size_t)(f->kernel[0] * f->kernel[1] * c->channels * DP_ROWS_PANEL);
+        const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + oy) * c->out[1] + start, f->stride[1], rows);
+        j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
     }
 }
 
@@ -442,6 +381,8 @@ dp_status dp_panel_run(dp_plan *plan) {
     const dp_panel_conv *c = dp_plan_state(plan);
     static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece,
                                       dp_panel_winograd_piece};
+    static const dp_tile_fn low_ways[] = {dp_panel_low_rows, dp_panel_low_band, depthwise_piece,
+                                          dp_panel_low_transposed};
     if (!c->batch || !c->out[0] || !c->out[1])
         return DP_OK;
     dp_panel_job j = {.conv = c,
@@ -453,5 +394,6 @@ dp_status dp_panel_run(dp_plan *plan) {
                       .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),
                       .residual = c->residual_slot < 0 ? NULL : dp_plan_data(plan, c->residual_slot),
                       .y = dp_plan_data(plan, c->y_slot)};
-    return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes, ways[c->way], &j);
+    return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes,
+                        (j.table ? ways : low_ways)[c->way], &j);
 }
