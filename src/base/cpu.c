@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
-static pthread_once_t once = PTHREAD_ONCE_INIT, features_once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, features_once = PTHREAD_ONCE_INIT, cache_once = PTHREAD_ONCE_INIT;
 static dp_isa best = DP_ISA_GENERIC, chosen = DP_ISA_GENERIC;
 static unsigned features;
+static size_t cache_bytes;
 
 static dp_isa probe(void) {
 #if defined(__x86_64__)
@@ -110,4 +111,14 @@ unsigned dp_cpu_count(void) {
         return 1;
     int n = CPU_COUNT(&set);
     return n > 0 ? (unsigned)n : 1;
+}
+
+static void detect_cache(void) {
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    cache_bytes = bytes > 0 ? (size_t)bytes : (size_t)512 << 10;
+}
+
+size_t dp_cpu_cache_bytes(void) {
+    pthread_once(&cache_once, detect_cache);
+    return cache_bytes;
 }

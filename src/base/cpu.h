@@ -4,6 +4,8 @@
 #ifndef DOPPEL_BASE_CPU_H
 #define DOPPEL_BASE_CPU_H
 
+#include <stddef.h>
+
 /* Rungs of the ladder. AVX2 means AVX2+FMA+F16C; AVX512 means F, BW, VL, DQ on top. arm64 has the generic rung (NEON by the compiler). */
 typedef enum dp_isa { DP_ISA_GENERIC, DP_ISA_AVX2, DP_ISA_AVX512, DP_ISA_COUNT } dp_isa;
 
@@ -24,5 +26,7 @@ unsigned dp_cpu_features(void);
 const char *dp_isa_name(dp_isa isa);
 /* Processors this process may run on, at least 1. */
 unsigned dp_cpu_count(void);
+/* Bytes of a processor's second level cache; half a MB where the system does not say. */
+size_t dp_cpu_cache_bytes(void);
 
 #endif

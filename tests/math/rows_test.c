@@ -114,14 +114,15 @@ static void one_product(const dp_rows_table *table, const char *name) {
     float *sums = room(dp_rows_room(count, columns), false);
     const float **rows = malloc(dp_rows_pointers(count, taps ? taps : 1) * sizeof *rows), *kept = NULL;
     const bool has_bias = chance(70), has_residual = chance(40), in_place = has_residual && chance(40);
+    const size_t tile = dp_rows_height(table->tile, count);
     dp_rows_pack(w, k, all, (ptrdiff_t)all, 1, panels);
     for (size_t r = 0; r < count; r++)
         for (size_t t = 0; t < taps; t++)
-            rows[(r / table->tile * taps + t) * table->tile + r % table->tile] = a + (r * taps + t) * channels;
+            rows[(r / tile * taps + t) * tile + r % tile] = a + (r * taps + t) * channels;
     if (in_place)
         memcpy(y, residual, count * pitch * sizeof *y);
     kept = residual;
-    dp_rows_weights weights = {taps, channels, panels, k * DP_ROWS_PANEL, has_bias ? bias : NULL};
+    dp_rows_weights weights = {taps, channels, panels, k * DP_ROWS_PANEL, has_bias ? bias : NULL, chance(50) ? panels : NULL};
     dp_rows_block block = {rows, count, first, columns, y, (ptrdiff_t)pitch, NULL, (ptrdiff_t)pitch};
     block.residual = in_place ? y : has_residual ? residual : NULL;
     table->run(&weights, &block, &f, sums);

@@ -54,11 +54,14 @@ typedef struct dp_rows_weights {
     const float *panels; /* of the first tap; 64-byte alignment is good */
     size_t panel_stride; /* floats from panel to panel: taps * channels * 16, or more when these are some of the taps */
     const float *bias;   /* a float per column, or NULL */
+    const float *next;   /* what the next call will read first: it is called into the cache; or NULL */
 } dp_rows_weights;
 
 /* Columns [first, first + columns) of some rows; first is a multiple of 16. */
 typedef struct dp_rows_block {
-    /* Row r of tap t is at rows[(r / tile * taps + t) * tile + r % tile], with the table's tile. */
+    /* Row r of tap t is at rows[(r / tile * taps + t) * tile + r % tile], tile being dp_rows_height(the table's,
+     * count).
+     */
     const float *const *rows;
     size_t count, first, columns;
     float *y; /* element (r, n) at y + r * y_stride + n, n counted from column 0 */
@@ -117,6 +120,12 @@ typedef struct dp_rows_table {
 const dp_rows_table *dp_rows_for(dp_isa isa);
 const dp_rows_table *dp_rows_current(void);
 
+/* Rows of each tile but the last when there are `count` and a tile has at most `most`: about the same number in each.
+ */
+static inline size_t dp_rows_height(size_t most, size_t count) {
+    const size_t tiles = (count + most - 1) / most;
+    return tiles ? (count + tiles - 1) / tiles : most;
+}
 /* Pointers for `count` rows and `taps`, on any rung. */
 static inline size_t dp_rows_pointers(size_t count, size_t taps) {
     return (count + DP_ROWS_TILE_MAX - 1) / DP_ROWS_TILE_MAX * DP_ROWS_TILE_MAX * taps + DP_ROWS_TILE_MAX * taps;

@@ -183,8 +183,8 @@ typedef struct slot {
     const float **at;
     int64_t row, size, taps;
 } slot;
-static slot first_slot(const dp_panel_job *j, const float **pointers, int64_t taps) {
-    return (slot){pointers, 0, (int64_t)j->table->tile, taps};
+static slot first_slot(const dp_panel_job *j, const float **pointers, int64_t rows, int64_t taps) {
+    return (slot){pointers, 0, (int64_t)dp_rows_height(j->table->tile, (size_t)rows), taps};
 }
 static void next_slot(slot *s) {
     s->at++;
@@ -231,7 +231,7 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
     if (!simple)
         memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
     int64_t n = begin / area, oy = begin % area / c->out[1], ox = begin % c->out[1];
-    slot s = first_slot(j, scratch, taps);
+    slot s = first_slot(j, scratch, count, taps);
     for (int64_t left = count; left > 0;) {
         const float *image = (const float *)j->x + n * c->x_stride[0] + p.group * c->channels;
         const int64_t run = dp_panel_at_most(left, c->out[1] - ox);
@@ -244,12 +244,14 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
         if (++oy == c->out[0])
             oy = 0, n++;
     }
-    const dp_rows_weights w = weights_of(j, &p, taps, c->channels);
+    dp_rows_weights w = weights_of(j, &p, taps, c->channels);
     dp_rows_block b = block_of(j, &p, scratch, begin, 1, count);
     const size_t all = b.columns, first = b.first;
     for (size_t at = 0; at < all; at += COLUMNS_AT_ONCE) {
         b.first = first + at;
         b.columns = all - at < COLUMNS_AT_ONCE ? all - at : COLUMNS_AT_ONCE;
+        const size_t next = b.first + COLUMNS_AT_ONCE;
+        w.next = at + COLUMNS_AT_ONCE < all ? w.panels + next / DP_ROWS_PANEL * w.panel_stride : NULL;
         j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
     }
 }
@@ -287,7 +289,7 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     for (int64_t i = 0; i < band_lines; i++)
         dp_panel_copy_line(c, (const float *)j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i,
                            band + i * c->band_pitch);
-    slot s = first_slot(j, pointers, taps);
+    slot s = first_slot(j, pointers, rows, taps);
     for (int64_t oy = 0; oy < lines; oy++) {
         const float *at = band + oy * f->stride[0] * c->band_pitch;
         for (int64_t ox = 0; ox < c->out[1]; ox++, at += f->stride[1] * c->channels, next_slot(&s))
@@ -348,7 +350,7 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_conv *c = j->conv;
     const dp_conv_filter *f = &c->filter;
     const dp_panel_piece p = dp_panel_piece_of(c, tile);
-    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0], size = (int64_t)j->table->tile;
+    const int64_t n = p.unit / c->out[0], oy = p.unit % c->out[0];
     const float **pointers = scratch;
     float *zeros = (float *)((char *)scratch + c->zeros_at);
     int64_t *taps_y = (int64_t *)((char *)scratch + c->band_at), *taps_x = taps_y + f->kernel[0], before_y, before_x;
@@ -357,6 +359,7 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
     for (int64_t start = 0; start < f->stride[1] && start < c->out[1]; start++) {
         const int64_t count_x = dp_panel_phase_taps(f, 1, (start + c->pad[1]) % f->stride[1], taps_x, &before_x);
         const int64_t taps = count_y * count_x, rows = dp_panel_up(c->out[1] - start, f->stride[1]);
+        const int64_t size = (int64_t)dp_rows_height(j->table->tile, (size_t)rows);
         for (int64_t t = 0; t < taps; t++) {
             const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
             const bool inside = y >= 0 && iy < c->in[0];

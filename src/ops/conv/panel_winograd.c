@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    LEFT_BYTES = 320 << 10, /* of the transformed pixels */
-    TILES_LEAST = 12,       /* of a piece, so that weights are read for something */
+    TILES_LEAST = 12, /* of a piece, so that weights are read for something */
     TILES_MOST = 48,
+    TILES_MOST_FAR = 64, /* where weights come from far away in every piece */
     TILES_STEP = 6,
     COLUMNS = 32,      /* at a time */
     COLUMNS_LEAST = 64 /* of a piece */
@@ -28,8 +28,10 @@ void dp_panel_divide_winograd(dp_panel_conv *c, int64_t wanted) {
     for (int d = 0; d < 2; d++)
         c->tiles[d] = dp_panel_up(c->out[d], m);
     const int64_t total = c->batch * c->tiles[0] * c->tiles[1];
-    int64_t most = LEFT_BYTES / (products * pitch * (int64_t)sizeof(float)) / TILES_STEP * TILES_STEP;
-    most = most < TILES_LEAST ? TILES_LEAST : dp_panel_at_most(most, TILES_MOST);
+    const int64_t cache = (int64_t)dp_cpu_cache_bytes(), size = (int64_t)sizeof(float);
+    c->is_far = products * c->channels * c->columns * size > cache / 2;
+    int64_t most = cache / 8 * 5 / (products * pitch * size) / TILES_STEP * TILES_STEP; /* pixels beside weights */
+    most = most < TILES_LEAST ? TILES_LEAST : dp_panel_at_most(most, c->is_far ? TILES_MOST_FAR : TILES_MOST);
     c->unit = total < 1 ? 1 : dp_panel_up(total, dp_panel_up(total, most));
     if (c->unit < total)
         c->unit = dp_panel_up(c->unit, TILES_STEP) * TILES_STEP;
@@ -38,7 +40,7 @@ void dp_panel_divide_winograd(dp_panel_conv *c, int64_t wanted) {
     pieces = dp_panel_at_most(pieces, c->columns / COLUMNS_LEAST);
     c->column_unit = dp_panel_up(dp_panel_up(c->columns, pieces > 0 ? pieces : 1), COLUMNS) * COLUMNS;
     c->column_units = dp_panel_up(c->columns, c->column_unit);
-    const int64_t rows = (int64_t)dp_rows_pointers((size_t)c->unit, 1), size = (int64_t)sizeof(float);
+    const int64_t rows = (int64_t)dp_rows_pointers((size_t)c->unit, 1);
     c->scratch_bytes = dp_panel_padded(rows * products * (int64_t)sizeof(float *));
     c->zeros_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(c->channels * size);
@@ -67,7 +69,8 @@ static void tile_in(const dp_panel_job *j, place at, const float *zeros, float *
     for (int i = 0; i < side * side; i++) {
         const int64_t y = at.y - c->pad[0] + i / side, x = at.x - c->pad[1] + i % side;
         const bool inside = y >= 0 && y < c->in[0] && x >= 0 && x < c->in[1];
-        pixels[i] = inside ? (const float *)j->x + at.n * c->x_stride[0] + y * c->x_stride[1] + x * c->x_stride[2] : zeros;
+        pixels[i] =
+            inside ? (const float *)j->x + at.n * c->x_stride[0] + y * c->x_stride[1] + x * c->x_stride[2] : zeros;
     }
     j->table->winograd_in(m, pixels, (size_t)c->channels, out, step);
 }
@@ -85,7 +88,8 @@ static void tile_out(const dp_panel_job *j, place at, const float *sums, size_t 
                                .y_pixel = c->y_pixel,
                                .lines = (size_t)dp_panel_at_most(m, c->out[0] - at.y),
                                .pixels = (size_t)dp_panel_at_most(m, c->out[1] - at.x),
-                               .residual = j->residual ? (const float *)j->residual + pixel * c->residual_pixel + first : NULL,
+                               .residual =
+                                   j->residual ? (const float *)j->residual + pixel * c->residual_pixel + first : NULL,
                                .residual_line = c->out[1] * c->residual_pixel,
                                .residual_pixel = c->residual_pixel};
     j->table->winograd_out(m, &tile, &c->finish);
@@ -116,10 +120,15 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
     for (int64_t at = begin; at < end; at += COLUMNS) {
         const int64_t columns = dp_panel_at_most(COLUMNS, end - at);
         for (int k = 0; k < matrices; k++) {
+            const float *all = j->panels, *panels = all + (size_t)k * matrix + (size_t)at / DP_ROWS_PANEL * panel;
+            const float *next = k + 1 < matrices     ? panels + matrix
+                                : at + COLUMNS < end ? all + (size_t)(at + COLUMNS) / DP_ROWS_PANEL * panel
+                                                     : NULL;
             const dp_rows_weights w = {.taps = 1,
                                        .channels = (size_t)c->channels,
-                                       .panels = (const float *)j->panels + (size_t)k * matrix + (size_t)at / DP_ROWS_PANEL * panel,
-                                       .panel_stride = panel};
+                                       .panels = panels,
+                                       .panel_stride = panel,
+                                       .next = c->is_far ? next : NULL};
             const dp_rows_block b = {.rows = pointers + (size_t)k * rows,
                                      .count = (size_t)count,
                                      .columns = (size_t)columns,
