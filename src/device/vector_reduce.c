@@ -348,23 +348,28 @@ void dp_count_reduce(uint32_t code, const dp_local *dst, const dp_local *src, co
     }
     unsigned op = dp_code_op(code), dtype = dp_code_dst(code);
     const dp_reduce_fns *fns = &core->math->reduce[dtype];
-    uint64_t value = 0;
     uint32_t index = 0;
     dp_count_done(core);
     dp_ahead_step(core);
+    if (op == DP_OP_REDUCE_SUM)
+        fns->running_sum(dst->addr, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
+    else
+        (op == DP_OP_REDUCE_MAX ? fns->max : fns->min)(dst->addr, &index, src->addr, n);
+    dp_ahead_step(core);
+    /* read as wide as it was written: a wider read waits until the caches have taken all that was written before */
+    uint32_t word = 0;
+    uint16_t half = 0;
+    if (dtype == DP_F32)
+        memcpy(&word, dst->addr, sizeof word);
+    else
+        memcpy(&half, dst->addr, sizeof half);
+    uint64_t value = dtype == DP_F32 ? word : half;
     if (op == DP_OP_REDUCE_SUM) {
-        fns->running_sum(&value, src->addr, (size_t)n * dp_dtype_bits(dtype) / 8 / DP_REPEAT_BYTES);
         core->acc_value = value;
     } else {
-        (op == DP_OP_REDUCE_MAX ? fns->max : fns->min)(&value, &index, src->addr, n);
         core->reduce_value[0] = value;
         core->reduce_value[1] = index;
     }
-    dp_ahead_step(core);
-    if (dtype == DP_F32)
-        memcpy(dst->addr, &value, 4);
-    else
-        memcpy(dst->addr, &value, 2);
 }
 
 void dp_visit_reduce(const dp_core *core, const dp_insn *insn, dp_access_fn visit, void *context) {

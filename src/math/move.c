@@ -162,11 +162,12 @@ static void copy_stream(void *dst, const void *src, size_t size_bytes) {
 static void copy_in(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
 static void stream_fence(void) {}
 #else
-enum { QUARTERS_LEAST_BYTES = 2048 };
+enum { QUARTERS_LEAST_BYTES = 16 << 10 };
 
 /*
  * Four runs at once: the hardware's prefetcher follows each page for itself, and one run alone leaves the memory idle between pages.
- * Measured out of DRAM, 16 KiB at a time: 13.4 against 10.3 GB/s; asking for lines ahead by instruction gained nothing.
+ * Measured out of DRAM, 16 KiB at a time: 13.4 against 10.3 GB/s; asking for lines ahead by instruction gained nothing. All four are
+ * read before any is written: a load waits for an earlier store with the same place in a page. Less than four pages gain nothing.
  */
 static void copy_in(void *dst, const void *src, size_t size_bytes) {
     if (size_bytes < QUARTERS_LEAST_BYTES) {
@@ -175,12 +176,14 @@ static void copy_in(void *dst, const void *src, size_t size_bytes) {
     }
     char *to = dst;
     const char *from = src;
-    size_t quarter = size_bytes / (4 * LINE) * LINE;
-    for (size_t i = 0; i < quarter; i += LINE) {
-        memcpy(to + i, from + i, LINE);
-        memcpy(to + quarter + i, from + quarter + i, LINE);
-        memcpy(to + 2 * quarter + i, from + 2 * quarter + i, LINE);
-        memcpy(to + 3 * quarter + i, from + 3 * quarter + i, LINE);
+    size_t quarter = size_bytes / (4 * LINE) * LINE, words = quarter / sizeof(int32_t);
+    for (size_t i = 0; i < words; i += DP_LANES) {
+        vi first = vi_load_i32(from, i), second = vi_load_i32(from + quarter, i);
+        vi third = vi_load_i32(from + 2 * quarter, i), fourth = vi_load_i32(from + 3 * quarter, i);
+        vi_store_i32(to, i, first);
+        vi_store_i32(to + quarter, i, second);
+        vi_store_i32(to + 2 * quarter, i, third);
+        vi_store_i32(to + 3 * quarter, i, fourth);
     }
     memcpy(to + 4 * quarter, from + 4 * quarter, size_bytes - 4 * quarter);
 }

@@ -72,53 +72,65 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
         }                                                                                                              \
     }
 
-/* sums of whole repeats: as many repeats as a vector has lanes end in one vector of results */
+/*
+ * Sums of whole repeats, as many at once as a vector has lanes. The first levels of all their trees go together: each turns the
+ * vectors at the same place of two repeats (of two groups of repeats) into one, which keeps lane r for repeat r, at one shuffle
+ * an addition. What is left are whole vectors to add. Repeats past `count` read as 0.
+ */
+static const float zeros[DP_LANES];
 #define DP_REPEAT_SUM(type, lanes)                                                                                     \
-    /* one vector of partial sums of a repeat */                                                                       \
-    DP_INLINE vf repeat_vector_##type(const void *a, size_t first) {                                                   \
-        vf v[(lanes) / DP_LANES];                                                                                      \
-        for (size_t k = 0; k < (lanes) / DP_LANES; k++)                                                                \
-            v[k] = vf_load_##type(a, first + k * DP_LANES);                                                            \
-        DP_TREE(v, (lanes) / DP_LANES, sum, vf_round_##type)                                                           \
+    DP_INLINE vf fold_##type(vf a, vf b, unsigned d) {                                                                 \
+        return vf_round_##type(vf_merge(a, b, d) + vf_partner(a, b, d));                                               \
+    }                                                                                                                  \
+    /* lane k: the sum of the vector's worth of elements at `first` of repeat k */                                     \
+    DP_INLINE vf part_sums_##type(const void *a, size_t first, size_t count) {                                         \
+        vf v[DP_LANES];                                                                                                \
+        DP_UNROLL for (size_t k = 0; k < DP_LANES; k++)                                                 \
+            v[k] = vf_load_##type(k < count ? a : zeros, k < count ? first + k * (lanes) : 0);                         \
+        DP_UNROLL for (unsigned d = 1; d < DP_LANES; d *= 2)                                             \
+            DP_UNROLL for (size_t k = 0; k < DP_LANES / 2 / d; k++)                                      \
+                v[k] = fold_##type(v[2 * k], v[2 * k + 1], d);                                                         \
         return v[0];                                                                                                   \
     }                                                                                                                  \
-    DP_INLINE float repeat_total_##type(const void *a, size_t first) {                                                 \
-        vf v = repeat_vector_##type(a, first);                                                                         \
-        for (size_t left = DP_LANES; left > 1; left /= 2)                                                              \
-            v = vf_round_##type(vf_even(v, v) + vf_odd(v, v));                                                         \
-        float lane[DP_LANES];                                                                                          \
-        vf_store_f32(lane, 0, v);                                                                                      \
-        return lane[0];                                                                                                \
-    }                                                                                                                  \
-    /* sums of DP_LANES repeats from repeat r on */                                                                    \
-    DP_INLINE vf repeat_sums_##type(const void *a, size_t r) {                                                         \
-        vf u[DP_LANES];                                                                                                \
-        for (size_t k = 0; k < DP_LANES; k++)                                                                          \
-            u[k] = repeat_vector_##type(a, (r + k) * (lanes));                                                         \
-        DP_TREE(u, DP_LANES, sum, vf_round_##type)                                                                     \
-        return u[0];                                                                                                   \
+    /* lane k: the sum of repeat r + k */                                                                              \
+    DP_INLINE vf repeat_sums_##type(const void *a, size_t r, size_t count) {                                           \
+        vf v[(lanes) / DP_LANES];                                                                                      \
+        for (size_t k = 0; k < (lanes) / DP_LANES; k++)                                                                \
+            v[k] = part_sums_##type(a, r * (lanes) + k * DP_LANES, count);                                             \
+        for (size_t left = (lanes) / DP_LANES; left > 1; left /= 2)                                                    \
+            for (size_t k = 0; k < left / 2; k++)                                                                      \
+                v[k] = vf_round_##type(v[2 * k] + v[2 * k + 1]);                                                       \
+        return v[0];                                                                                                   \
     }                                                                                                                  \
     static void repeat_sum_##type(void *dst, const void *a, size_t n_repeats) {                                        \
         size_t r = 0;                                                                                                  \
         for (; r + DP_LANES <= n_repeats; r += DP_LANES)                                                               \
-            vf_store_##type(dst, r, repeat_sums_##type(a, r));                                                         \
-        for (; r < n_repeats; r++)                                                                                     \
-            put_##type(dst, r, repeat_total_##type(a, r * (lanes)));                                                   \
+            vf_store_##type(dst, r, repeat_sums_##type(a, r, DP_LANES));                                               \
+        if (DP_LANES > 1 && r < n_repeats)                                                                             \
+            vf_store_##type##_n(dst, r, n_repeats - r, repeat_sums_##type(a, r, n_repeats - r));                       \
     }                                                                                                                  \
     static void running_sum_##type(void *out_value, const void *a, size_t n_repeats) {                                 \
         float lane[DP_LANES], total = 0.0f;                                                                            \
         for (size_t r = 0; r < n_repeats; r += DP_LANES) {                                                             \
             size_t n = n_repeats - r < DP_LANES ? n_repeats - r : DP_LANES, first = r == 0;                            \
-            if (n == DP_LANES)                                                                                         \
-                vf_store_f32(lane, 0, repeat_sums_##type(a, r));                                                       \
-            for (size_t k = 0; k < n && n < DP_LANES; k++)                                                             \
-                lane[k] = repeat_total_##type(a, (r + k) * (lanes));                                                   \
+            vf_store_f32(lane, 0, n == DP_LANES ? repeat_sums_##type(a, r, DP_LANES) : repeat_sums_##type(a, r, n));   \
             if (first)                                                                                                 \
                 total = lane[0];                                                                                       \
             for (size_t k = first; k < n; k++)                                                                         \
                 total = round_##type(total + lane[k]);                                                                 \
         }                                                                                                              \
         put_##type(out_value, 0, total);                                                                               \
+    }                                                                                                                  \
+    static float repeat_total_##type(const void *a, size_t first) {                                                    \
+        vf v[(lanes) / DP_LANES];                                                                                      \
+        for (size_t k = 0; k < (lanes) / DP_LANES; k++)                                                                \
+            v[k] = vf_load_##type(a, first + k * DP_LANES);                                                            \
+        DP_TREE(v, (lanes) / DP_LANES, sum, vf_round_##type)                                                           \
+        for (size_t left = DP_LANES; left > 1; left /= 2)                                                              \
+            v[0] = vf_round_##type(vf_even(v[0], v[0]) + vf_odd(v[0], v[0]));                                          \
+        float lane[DP_LANES];                                                                                          \
+        vf_store_f32(lane, 0, v[0]);                                                                                   \
+        return lane[0];                                                                                                \
     }
 
 /*
@@ -147,50 +159,60 @@ DP_INLINE vf sum(vf a, vf b) { return a + b; }
     }
 
 /*
- * Greatest or least value first, then the first place where it is found (a NaN counts as beyond everything). best() of one
- * instruction passes NaNs over, so they are looked for beside it; zeros of both signs are equal to it.
+ * Of every lane the greatest or least value, and the first group of 4 vectors in which it was met; then the first place in the
+ * first group that has the best of all lanes. No step waits for a guess about where that is. best() of one instruction passes
+ * NaNs over, so they are looked for beside it, and a NaN counts as beyond everything; zeros of both signs are equal to it. Both
+ * are left to find().
  */
-#define DP_EXTREME(name, type, T, best)                                                                                \
+#define DP_EXTREME(name, type, T, best, beyond)                                                                        \
     static void name##_##type(void *out_value, uint32_t *out_index, const void *a, size_t n) {                         \
+        enum { GROUP = 4 * DP_LANES };                                                                                 \
         if (n == 0)                                                                                                    \
             return;                                                                                                    \
         float value = float_##type(a, 0);                                                                              \
-        size_t i = DP_LANES;                                                                                           \
+        uint32_t met = 0;                                                                                              \
         if (n >= DP_LANES) {                                                                                           \
-            vf v[4], x[4];                                                                                             \
-            v[0] = v[1] = v[2] = v[3] = vf_load_##type(a, 0);                                                          \
-            vm nan = vf_is_nan(v[0]), more = nan;                                                                      \
-            for (; i + 4 * DP_LANES <= n; i += 4 * DP_LANES) {                                                         \
-                for (size_t k = 0; k < 4; k++) {                                                                       \
+            vf v = vf_load_##type(a, 0), x[4];                                                                         \
+            vi group = vi_set(0), met_in = group;                                                                      \
+            vm nan = vf_is_nan(v), more = nan;                                                                         \
+            size_t i = 0;                                                                                              \
+            for (; i + GROUP <= n; i += GROUP, group += 1) {                                                           \
+                for (size_t k = 0; k < 4; k++)                                                                         \
                     x[k] = vf_load_##type(a, i + k * DP_LANES);                                                        \
-                    v[k] = best(x[k], v[k]);                                                                           \
-                }                                                                                                      \
                 nan = vm_or(nan, vf_unordered(x[0], x[1]));                                                            \
                 more = vm_or(more, vf_unordered(x[2], x[3]));                                                          \
+                x[0] = best(best(x[0], x[1]), best(x[2], x[3]));                                                       \
+                met_in = vi_blend(beyond(x[0], v), group, met_in);                                                     \
+                v = best(x[0], v);                                                                                     \
             }                                                                                                          \
             for (; i < n; i += DP_LANES) { /* the last vector may count lanes twice */                                 \
                 x[0] = vf_load_##type(a, i + DP_LANES <= n ? i : n - DP_LANES);                                        \
-                v[0] = best(x[0], v[0]);                                                                               \
                 nan = vm_or(nan, vf_is_nan(x[0]));                                                                     \
+                met_in = vi_blend(beyond(x[0], v), group, met_in);                                                     \
+                v = best(x[0], v);                                                                                     \
             }                                                                                                          \
-            v[0] = best(best(v[0], v[1]), best(v[2], v[3]));                                                           \
+            x[0] = v;                                                                                                  \
             for (size_t left = DP_LANES; left > 1; left /= 2)                                                          \
-                v[0] = best(vf_even(v[0], v[0]), vf_odd(v[0], v[0]));                                                  \
+                x[0] = best(vf_even(x[0], x[0]), vf_odd(x[0], x[0]));                                                  \
             float lane[DP_LANES];                                                                                      \
-            vf_store_f32(lane, 0, v[0]);                                                                               \
+            vf_store_f32(lane, 0, x[0]);                                                                               \
             value = vm_bits(vm_or(nan, more)) ? __builtin_nanf("") : lane[0];                                          \
+            if (out_index && value == value)                                                                           \
+                met = vi_least_of(vf_eq(v, vf_set(value)), met_in);                                                    \
         } else {                                                                                                       \
             for (size_t k = 1; k < n; k++)                                                                             \
                 value = scalar_##name(value, float_##type(a, k));                                                      \
         }                                                                                                              \
-        if (!out_index && value == value && value != 0.0f) { /* zeros and NaNs come in several bit patterns */         \
-            put_##type(out_value, 0, value);                                                                           \
+        if (value != value || value == 0.0f) { /* NaNs and zeros come in several bit patterns */                       \
+            size_t at = find_##type(a, n, value);                                                                      \
+            memmove(out_value, (const T *)a + at, sizeof(T));                                                          \
+            if (out_index)                                                                                             \
+                *out_index = (uint32_t)at;                                                                             \
             return;                                                                                                    \
         }                                                                                                              \
-        size_t at = find_##type(a, n, value);                                                                          \
-        memmove(out_value, (const T *)a + at, sizeof(T));                                                              \
         if (out_index)                                                                                                 \
-            *out_index = (uint32_t)at;                                                                                 \
+            *out_index = met * GROUP + (uint32_t)find_near_##type(a, (size_t)met * GROUP, n, value);                   \
+        put_##type(out_value, 0, value);                                                                               \
     }
 DP_INLINE float scalar_max(float a, float b) { return b > a || (b != b && a == a) ? b : a; }
 DP_INLINE float scalar_min(float a, float b) { return b < a || (b != b && a == a) ? b : a; }
@@ -224,12 +246,26 @@ DP_INLINE float scalar_min(float a, float b) { return b < a || (b != b && a == a
     }                                                                                                                  \
     static size_t find_##type(const void *a, size_t n, float wanted) {                                                 \
         return wanted != wanted ? find_in_##type(a, n, wanted, true) : find_in_##type(a, n, wanted, false);            \
+    }                                                                                                                  \
+    /* Steps from `first` to the first `wanted`, which stands in the 4 vectors from there on; not a NaN. */            \
+    DP_INLINE size_t find_near_##type(const void *a, size_t first, size_t n, float wanted) {                           \
+        vf w = vf_set(wanted);                                                                                         \
+        uint64_t found = 0;                                                                                            \
+        if (first + 4 * DP_LANES <= n) {                                                                               \
+            for (size_t k = 0; k < 4; k++)                                                                             \
+                found |= (uint64_t)vm_bits(found_##type(a, first + k * DP_LANES, w, false)) << (k * DP_LANES);         \
+            return (size_t)__builtin_ctzll(found);                                                                     \
+        }                                                                                                              \
+        size_t i = first;                                                                                              \
+        while (float_##type(a, i) != wanted)                                                                           \
+            i++;                                                                                                       \
+        return i - first;                                                                                              \
     }
 
 #define DP_FLOAT_REDUCE(type, T, block, repeat)                                                                        \
     DP_FIND(type)                                                                                                      \
-    DP_EXTREME(max, type, T, vf_greatest)                                                                                \
-    DP_EXTREME(min, type, T, vf_least)                                                                                \
+    DP_EXTREME(max, type, T, vf_greatest, vf_gt)                                                                       \
+    DP_EXTREME(min, type, T, vf_least, vf_lt)                                                                          \
     DP_GROUP_REDUCE(block_sum, type, block, sum, vf_round_##type)                                                      \
     DP_GROUP_REDUCE(block_max, type, block, first_max, vf_round_##type)                                                \
     DP_GROUP_REDUCE(block_min, type, block, first_min, vf_round_##type)                                                \

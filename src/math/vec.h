@@ -24,8 +24,10 @@
 /* The compiler may reorder iterations: in our loops a destination is either a source (same index) or disjoint. */
 #if defined(__clang__)
 #define DP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#define DP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define DP_IVDEP _Pragma("GCC ivdep")
+#define DP_UNROLL _Pragma("GCC unroll 16")
 #endif
 #define DP_INLINE static inline __attribute__((always_inline, unused))
 

@@ -105,6 +105,15 @@ DP_INLINE void vi_store_i32_n(void *p, size_t i, size_t n, vi v) {
 DP_INLINE vf in_order(vf pairs) { return (vf)_mm256_permute4x64_pd((__m256d)pairs, 0xd8); }
 DP_INLINE vf vf_even(vf a, vf b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
 DP_INLINE vf vf_odd(vf a, vf b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
+/* d is a constant at every call */
+DP_INLINE vf vf_merge(vf a, vf b, unsigned d) {
+    return d == 1 ? _mm256_blend_ps(a, b, 0xaa) : d == 2 ? _mm256_blend_ps(a, b, 0xcc) : _mm256_blend_ps(a, b, 0xf0);
+}
+DP_INLINE vf vf_partner(vf a, vf b, unsigned d) {
+    return d == 1   ? _mm256_permute_ps(_mm256_blend_ps(b, a, 0xaa), 0xb1)
+           : d == 2 ? _mm256_shuffle_ps(a, b, 0x4e)
+                    : _mm256_permute2f128_ps(a, b, 0x21);
+}
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 DP_INLINE vf vf_least(vf a, vf b) { return _mm256_min_ps(a, b); }
 DP_INLINE vf vf_greatest(vf a, vf b) { return _mm256_max_ps(a, b); }
@@ -138,6 +147,12 @@ DP_INLINE vm vm_not(vm a) { return (vm)~(vi)a; }
 DP_INLINE uint32_t vm_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
 DP_INLINE vf vf_blend(vm m, vf yes, vf no) { return _mm256_blendv_ps(no, yes, m); }
 DP_INLINE vi vi_blend(vm m, vi yes, vi no) { return (vi)_mm256_blendv_ps((vf)no, (vf)yes, m); }
+DP_INLINE uint32_t vi_least_of(vm m, vi a) {
+    __m256i x = _mm256_or_si256((__m256i)a, (__m256i)vm_not(m));
+    __m128i y = _mm_min_epu32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    y = _mm_min_epu32(y, _mm_shuffle_epi32(y, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_min_epu32(y, _mm_shuffle_epi32(y, 0xb1)));
+}
 DP_INLINE vi vi_shift_right_logical(vi a, int count) { return (vi)_mm256_srli_epi32((__m256i)a, count); }
 
 #endif

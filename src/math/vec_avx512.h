@@ -102,6 +102,18 @@ DP_INLINE vf vf_odd(vf a, vf b) {
     const __m512i lanes = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, lanes, b);
 }
+/* d is a constant at every call */
+DP_INLINE vf vf_merge(vf a, vf b, unsigned d) {
+    return _mm512_mask_blend_ps(d == 1 ? 0xaaaa : d == 2 ? 0xcccc : d == 4 ? 0xf0f0 : 0xff00, a, b);
+}
+DP_INLINE vf vf_partner(vf a, vf b, unsigned d) {
+    const __m512i next = _mm512_setr_epi32(1, 16, 3, 18, 5, 20, 7, 22, 9, 24, 11, 26, 13, 28, 15, 30);
+    const __m512i fourth = _mm512_setr_epi32(4, 5, 6, 7, 16, 17, 18, 19, 12, 13, 14, 15, 24, 25, 26, 27);
+    return d == 1   ? _mm512_permutex2var_ps(a, next, b)
+           : d == 2 ? _mm512_shuffle_ps(a, b, 0x4e)
+           : d == 4 ? _mm512_permutex2var_ps(a, fourth, b)
+                    : _mm512_shuffle_f32x4(a, b, 0x4e);
+}
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 DP_INLINE vf vf_least(vf a, vf b) { return _mm512_min_ps(a, b); }
 DP_INLINE vf vf_greatest(vf a, vf b) { return _mm512_max_ps(a, b); }
@@ -132,6 +144,7 @@ DP_INLINE vm vm_not(vm a) { return (vm)~a; }
 DP_INLINE uint32_t vm_bits(vm m) { return m; }
 DP_INLINE vf vf_blend(vm m, vf yes, vf no) { return _mm512_mask_blend_ps(m, no, yes); }
 DP_INLINE vi vi_blend(vm m, vi yes, vi no) { return (vi)_mm512_mask_blend_epi32(m, (__m512i)no, (__m512i)yes); }
+DP_INLINE uint32_t vi_least_of(vm m, vi a) { return _mm512_mask_reduce_min_epu32(m, (__m512i)a); }
 DP_INLINE vi vi_shift_right_logical(vi a, int count) { return (vi)_mm512_srli_epi32((__m512i)a, (unsigned)count); }
 
 #endif

@@ -80,6 +80,18 @@ DP_INLINE vf vf_odd(vf a, vf b) {
     (void)a;
     return b;
 }
+/*
+ * With bit d (1, 2, 4, ... below DP_LANES) of a lane's number clear and set: its own lane of a and of b; what stands d lanes
+ * further in a and d lanes before in b. One lane has no such bit.
+ */
+DP_INLINE vf vf_merge(vf a, vf b, unsigned d) {
+    (void)b, (void)d;
+    return a;
+}
+DP_INLINE vf vf_partner(vf a, vf b, unsigned d) {
+    (void)a, (void)d;
+    return b;
+}
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return __builtin_fmaf(a, b, c); }
 /* a < b ? a : b and a > b ? a : b: a NaN in b stays. */
 DP_INLINE vf vf_least(vf a, vf b) { return a < b ? a : b; }
@@ -124,6 +136,11 @@ DP_INLINE vm vm_not(vm a) { return !a; }
 DP_INLINE uint32_t vm_bits(vm m) { return m; }
 DP_INLINE vf vf_blend(vm m, vf yes, vf no) { return m ? yes : no; }
 DP_INLINE vi vi_blend(vm m, vi yes, vi no) { return m ? yes : no; }
+/* The least of the chosen lanes as unsigned numbers; there is one. */
+DP_INLINE uint32_t vi_least_of(vm m, vi a) {
+    (void)m;
+    return (uint32_t)a;
+}
 DP_INLINE vi vi_shift_right_logical(vi a, int count) { return (int32_t)((uint32_t)a >> count); }
 
 #endif

@@ -310,6 +310,22 @@ static void atomics_and_copies(void) {
         }
 }
 
+/* What copy_in does in four runs at once. */
+static void long_copies(void) {
+    enum { LONGEST = 20000 };
+    static uint8_t from[LONGEST + 64], to[LONGEST + 128];
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (uint8_t)random_bits();
+    for (size_t n = 16 << 10; n <= LONGEST; n += 1 + n / 13)
+        for (size_t s = 0; s < 64; s += 21) {
+            memset(to, 0x5a, sizeof to);
+            rung->copy_in(to + s, from + s / 2, n);
+            assert_memory_equal(to + s, from + s / 2, n);
+            for (size_t i = 0; i < 64; i++)
+                assert_true((i >= s || to[i] == 0x5a) && to[s + n + i] == 0x5a);
+        }
+}
+
 static void over_all_rungs(void (*check)(void)) {
     generic = dp_math_table(DP_ISA_GENERIC);
     for (isa = DP_ISA_GENERIC; isa <= dp_cpu_best_isa(); isa++) {
@@ -332,6 +348,7 @@ RUNG_TEST(selections)
 RUNG_TEST(fills_and_gathers)
 RUNG_TEST(reductions)
 RUNG_TEST(atomics_and_copies)
+RUNG_TEST(long_copies)
 
 static void missing_rungs_give_a_table(void **state) {
     (void)state;
@@ -347,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_casts),             cmocka_unit_test(test_comparisons),
         cmocka_unit_test(test_selections),        cmocka_unit_test(test_fills_and_gathers),
         cmocka_unit_test(test_reductions),        cmocka_unit_test(test_atomics_and_copies),
+        cmocka_unit_test(test_long_copies),
         cmocka_unit_test(missing_rungs_give_a_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
