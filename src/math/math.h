@@ -83,6 +83,8 @@ typedef struct dp_math {
     void (*copy)(void *dst, const void *src, size_t size_bytes); /* cached copy, small sizes fast */
     /* Destination past the caches, whatever the size (the device decides where it pays). Not ordered with later stores: call stream_fence before others are told of the data. */
     void (*copy_stream)(void *dst, const void *src, size_t size_bytes);
+    /* The same, calling the lines of [next, next + next_bytes) into the second level cache meanwhile: what will be read soon. Any address does. */
+    void (*copy_stream_ahead)(void *dst, const void *src, size_t size_bytes, const void *next, size_t next_bytes);
     /* Out of memory that is in no cache. The regions do not overlap. */
     void (*copy_in)(void *dst, const void *src, size_t size_bytes);
     void (*stream_fence)(void);
@@ -93,6 +95,12 @@ typedef struct dp_math {
  * saves reading the lines that are written over.
  */
 enum { DP_STREAM_BYTES = 16 << 20 };
+
+/*
+ * How far ahead of what is read now copy_stream_ahead is asked to look. Work on tiles of 4 KiB that are written past the caches took
+ * 0.81 of the time with 8 KiB to 256 KiB (Sapphire Rapids): without, reading and writing take turns and each waits for the memory alone.
+ */
+enum { DP_AHEAD_BYTES = 32 << 10 };
 
 /* Table of a rung; rungs the processor lacks (or the build left out) give the best lower one. Never NULL; immutable. */
 const dp_math *dp_math_table(dp_isa isa);

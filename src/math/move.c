@@ -122,6 +122,11 @@ static void copy(void *dst, const void *src, size_t size_bytes) {
 
 #if DP_MATH_RUNG == DP_RUNG_GENERIC
 static void copy_stream(void *dst, const void *src, size_t size_bytes) { copy(dst, src, size_bytes); }
+static void copy_stream_ahead(void *dst, const void *src, size_t size_bytes, const void *next, size_t next_bytes) {
+    (void)next;
+    (void)next_bytes;
+    copy(dst, src, size_bytes);
+}
 #else
 #if DP_MATH_RUNG == DP_RUNG_AVX512
 #define DP_LINE_MOVE(to, from) _mm512_stream_si512((void *)(to), _mm512_loadu_si512(from))
@@ -134,27 +139,36 @@ DP_INLINE void line_move(char *to, const char *from) {
 #define DP_LINE_MOVE(to, from) line_move(to, from)
 #endif
 
-enum { LINE = 64 };
+enum { LINE = 64, LINES_AT_ONCE = 4 };
 
-/* Whole cache lines go past the caches; the ends, which share a line with other data, through them. */
-static void copy_stream(void *dst, const void *src, size_t size_bytes) {
-    char *to = dst;
-    const char *from = src;
+/*
+ * Whole cache lines go past the caches; the ends, which share a line with other data, through them. With every four lines, `lines` from
+ * `next` on are called.
+ */
+DP_INLINE void stream(char *to, const char *from, size_t size_bytes, const char *next, const size_t lines) {
     size_t head = (size_t)(-(uintptr_t)to % LINE);
     head = head < size_bytes ? head : size_bytes;
     memcpy(to, from, head);
     to += head;
     from += head;
     size_bytes -= head;
-    for (; size_bytes >= 4 * LINE; size_bytes -= 4 * LINE, to += 4 * LINE, from += 4 * LINE) {
-        DP_LINE_MOVE(to, from);
-        DP_LINE_MOVE(to + LINE, from + LINE);
-        DP_LINE_MOVE(to + 2 * LINE, from + 2 * LINE);
-        DP_LINE_MOVE(to + 3 * LINE, from + 3 * LINE);
+    for (; size_bytes >= LINES_AT_ONCE * LINE; size_bytes -= LINES_AT_ONCE * LINE) {
+        for (size_t l = 0; l < lines; l++, next += LINE)
+            __builtin_prefetch(next, 0, 2);
+        _Pragma("GCC unroll 4") for (size_t l = 0; l < LINES_AT_ONCE; l++, to += LINE, from += LINE) DP_LINE_MOVE(to, from);
     }
     for (; size_bytes >= LINE; size_bytes -= LINE, to += LINE, from += LINE)
         DP_LINE_MOVE(to, from);
     memcpy(to, from, size_bytes);
+}
+
+static void copy_stream(void *dst, const void *src, size_t size_bytes) {
+    stream(dst, src, size_bytes, NULL, 0);
+}
+
+static void copy_stream_ahead(void *dst, const void *src, size_t size_bytes, const void *next, size_t next_bytes) {
+    const size_t turns = size_bytes / (LINES_AT_ONCE * LINE), lines = (next_bytes + LINE - 1) / LINE;
+    stream(dst, src, size_bytes, next, turns ? (lines + turns - 1) / turns : 0);
 }
 #endif
 
@@ -212,6 +226,7 @@ void DP_RUNG(dp_math_fill_move)(dp_math *table) {
     DP_ENTER(int64_t, DP_F64)
     table->copy = copy;
     table->copy_stream = copy_stream;
+    table->copy_stream_ahead = copy_stream_ahead;
     table->copy_in = copy_in;
     table->stream_fence = stream_fence;
 }

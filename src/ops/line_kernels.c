@@ -1,9 +1,8 @@
 /* line_kernels.c - the loops of lines.h. Compiled once per rung. */
 #include <math.h>
 
-#include "math/math.h"
+#include "math/exp.h"
 #include "ops/lines.h"
-#include "ops/rung.h"
 
 enum { LANES = 32 };
 
@@ -91,10 +90,36 @@ static void line_combine(float *y, const float *g, const float *x, size_t n, flo
     DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = a * g[i] + (b * x[i] + c);
 }
 
+/* Four exponentials, none of them above the others' size by much, are added in float: a conversion to double costs more than the additions. */
 static double line_exp(float *y, const float *x, size_t n, float offset) {
-    DP_IVDEP for (size_t i = 0; i < n; i++) y[i] = x[i] - offset;
-    dp_math_current()->unary[DP_MATH_EXP][DP_F32](y, y, n);
-    return line_sum(y, n);
+    enum { LANE = 16, BLOCK = 4 * LANE };
+    double lane[LANE] = {0};
+    const vf less = vf_set(offset);
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        float sum[LANE];
+        _Pragma("GCC unroll 2") for (size_t l = 0; l < LANE; l += DP_LANES) {
+            vf e[4];
+            _Pragma("GCC unroll 4") for (size_t k = 0; k < 4; k++) {
+                e[k] = exp_of(vf_load_f32(x, i + k * LANE + l) - less);
+                vf_store_f32(y, i + k * LANE + l, e[k]);
+            }
+            vf_store_f32(sum, l, (e[0] + e[1]) + (e[2] + e[3]));
+        }
+        for (size_t l = 0; l < LANE; l++)
+            lane[l] += (double)sum[l];
+    }
+    const size_t first = i;
+    for (; i + DP_LANES <= n; i += DP_LANES)
+        vf_store_f32(y, i, exp_of(vf_load_f32(x, i) - less));
+    if (DP_LANES > 1 && i < n)
+        vf_store_f32_n(y, i, n - i, exp_of(vf_load_f32_n(x, i, n - i) - less));
+    for (i = first; i < n; i++)
+        lane[(i - first) % LANE] += (double)y[i];
+    for (size_t step = LANE / 2; step; step /= 2)
+        for (size_t l = 0; l < step; l++)
+            lane[l] += lane[l + step];
+    return lane[0];
 }
 
 static void line_scale(float *y, const float *x, size_t n, float factor) {
@@ -142,6 +167,46 @@ static void line_affine(float *y, const float *x, size_t n, float mean, float fa
     }
 }
 
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+#define STORE_PAST(p, v) _mm512_stream_ps(p, v)
+#elif DP_MATH_RUNG == DP_RUNG_AVX2
+#define STORE_PAST(p, v) _mm256_stream_ps(p, v)
+#else
+#define STORE_PAST(p, v) vf_store_f32(p, 0, v)
+#endif
+
+DP_INLINE void affine_past(float *y, const float *x, size_t n, const dp_line_affine *a, const bool scaled, const bool shifted,
+                           const char *next) {
+    enum { LINE = 16 };
+    const vf mean = vf_set(a->mean), factor = vf_set(a->factor);
+    for (size_t i = 0; i < n; i += LINE) {
+        __builtin_prefetch(next + i * sizeof *x, 0, 2);
+        _Pragma("GCC unroll 2") for (size_t v = i; v < i + LINE; v += DP_LANES) {
+            vf value = (vf_load_f32(x, v) - mean) * factor;
+            if (scaled)
+                value = value * vf_load_f32(a->gamma, v);
+            if (shifted)
+                value = value + vf_load_f32(a->beta, v);
+            STORE_PAST(y + v, value);
+        }
+    }
+}
+
+/* Whole cache lines of it; what does not begin or end with one goes through the caches. */
+static void line_affine_past(float *y, const float *x, size_t n, const dp_line_affine *a, const char *next) {
+    const size_t whole = (uintptr_t)y % 64 ? 0 : n / 16 * 16;
+    if (a->gamma && a->beta)
+        affine_past(y, x, whole, a, true, true, next);
+    else if (a->gamma)
+        affine_past(y, x, whole, a, true, false, next);
+    else if (a->beta)
+        affine_past(y, x, whole, a, false, true, next);
+    else
+        affine_past(y, x, whole, a, false, false, next);
+    line_affine(y + whole, x + whole, n - whole, a->mean, a->factor, a->gamma ? a->gamma + whole : NULL,
+                a->beta ? a->beta + whole : NULL);
+}
+
 static void line_turn(float *y1, float *y2, const float *x1, const float *x2, const float *c1, const float *c2,
                       const float *s1, const float *s2, size_t n) {
     DP_IVDEP for (size_t i = 0; i < n; i++) y1[i] = x1[i] * c1[i] - x2[i] * s1[i];
@@ -158,6 +223,6 @@ static void line_turn_pairs(float *y, const float *x, const float *c, const floa
 void DP_RUNG(dp_line_fill)(dp_line_table *table) {
     *table =
         (dp_line_table){line_max,     line_top,   line_bottom, line_sum,    line_squares,      line_exp,      line_scale,      line_shift,
-                        line_add,     line_affine, line_multiply_add, line_turn,     line_turn_pairs, line_products,
+                        line_add,     line_affine, line_affine_past, line_multiply_add, line_turn,     line_turn_pairs, line_products,
                         line_combine, line_larger, line_accumulate,   line_subtract, line_multiply};
 }

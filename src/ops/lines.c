@@ -67,6 +67,10 @@ int dp_lines_add(dp_lines *lines, const dp_arg *tensor, const int64_t *strides, 
 void dp_lines_end(dp_lines *lines) {
     dp_loop_merge(&lines->outer, false);
     dp_loop_merge(&lines->inner, false);
+    lines->ahead = lines->outer.n_views > 1 && lines->element[1] == DP_F32 && lines->outer.rank == 1 && lines->inner.rank == 1 &&
+                           lines->inner.strides[1][0] == 1 && lines->outer.strides[1][0] == lines->inner.count
+                       ? 1
+                       : -1;
 }
 
 /* Of no lines at all, what all lines share still has a place: where the view begins. */
@@ -120,6 +124,35 @@ void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line
         lines->store[view](raw, from + at, (size_t)n);
         dp_loop_scatter(&lines->inner, view, data, width, at, (size_t)n, raw);
     }
+}
+
+void dp_lines_store_affine(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from,
+                           const dp_line_affine *a, float *buffer, size_t steps, dp_lines_tail *tail) {
+    const size_t n = (size_t)lines->inner.count;
+    if (!in_place(lines, view) || !past_caches(lines)) {
+        float *place = dp_lines_place(lines, plan, view, line), *y = place ? place : buffer;
+        dp_line_current()->affine(y, from, n, a->mean, a->factor, a->gamma, a->beta);
+        if (!place)
+            dp_lines_store(lines, plan, view, line, y);
+        return;
+    }
+    const char *next = (const char *)from; /* nothing new */
+    if (lines->ahead >= 0)
+        next = line_data(lines, plan, lines->ahead, line) + DP_AHEAD_BYTES;
+    *tail = (dp_lines_tail){(float *)line_data(lines, plan, view, line), from, next, n, ((steps ? n / steps : n) + 15) / 16 * 16, *a};
+}
+
+void dp_lines_tail_write(dp_lines_tail *tail, size_t n) {
+    n = n < tail->left ? n : tail->left;
+    dp_line_current()->affine_past(tail->to, tail->from, n, &tail->affine, tail->next);
+    tail->to += n;
+    tail->from += n;
+    tail->next += n * sizeof(float);
+    tail->left -= n;
+    if (tail->affine.gamma)
+        tail->affine.gamma += n;
+    if (tail->affine.beta)
+        tail->affine.beta += n;
 }
 
 double dp_lines_load_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line) {

@@ -14,6 +14,7 @@ typedef struct dp_lines {
     dp_loop outer, inner;
     int slot[DP_LOOP_VIEWS], element[DP_LOOP_VIEWS];
     dp_convert_fn load[DP_LOOP_VIEWS], store[DP_LOOP_VIEWS];
+    int ahead; /* the view that is read from end to end, if view 1 is; else -1 */
 } dp_lines;
 
 /* Lines over the dims where in_line is set; all views must be added before dp_lines_end. */
@@ -27,6 +28,49 @@ const float *dp_lines_load(const dp_lines *lines, dp_plan *plan, int view, int64
 /* Where line `line` may be written directly, or NULL: then it is made in a buffer and given to dp_lines_store. */
 float *dp_lines_place(const dp_lines *lines, dp_plan *plan, int view, int64_t line);
 void dp_lines_store(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from);
+/* y = (x - mean) * factor * gamma + beta; gamma and beta may be NULL. */
+typedef struct dp_line_affine {
+    float mean, factor;
+    const float *gamma, *beta;
+} dp_line_affine;
+
+/*
+ * The last step of a line on its way past the caches. Done at once, its stores would hold up those of the next line; so it goes a part
+ * at a time between pieces of the work on that line.
+ */
+typedef struct dp_lines_tail {
+    float *to;
+    const float *from;
+    const char *next;  /* what will be read some lines from now */
+    size_t left, step; /* elements; left 0: nothing */
+    dp_line_affine affine;
+} dp_lines_tail;
+
+enum { DP_LINES_PIECE = 256 /* elements of a line that are worked on between two parts */ };
+
+/*
+ * Stores a of the line `from`: at once (through `buffer`, if need be, of a line), or takes note of it in `tail`, which must be empty.
+ * Then `from` must stay until `steps` steps or dp_lines_tail_end.
+ */
+void dp_lines_store_affine(const dp_lines *lines, dp_plan *plan, int view, int64_t line, const float *from,
+                           const dp_line_affine *a, float *buffer, size_t steps, dp_lines_tail *tail);
+void dp_lines_tail_write(dp_lines_tail *tail, size_t n);
+static inline void dp_lines_tail_step(dp_lines_tail *tail) {
+    if (tail->left)
+        dp_lines_tail_write(tail, tail->step);
+}
+static inline void dp_lines_tail_end(dp_lines_tail *tail) {
+    if (tail->left)
+        dp_lines_tail_write(tail, tail->left);
+}
+/* Pieces of a line. */
+static inline size_t dp_lines_pieces(const dp_lines *lines) {
+    return ((size_t)lines->inner.count + DP_LINES_PIECE - 1) / DP_LINES_PIECE;
+}
+static inline size_t dp_lines_piece(size_t left) {
+    return left < DP_LINES_PIECE ? left : DP_LINES_PIECE;
+}
+
 /* The value of line `line` of a view that has one element per line. */
 double dp_lines_load_one(const dp_lines *lines, dp_plan *plan, int view, int64_t line);
 /* Writes `count` values to a view that has one element per line (its inner strides are 0): that of line `line`. */
@@ -49,7 +93,7 @@ typedef struct dp_line_table {
     float (*bottom)(const float *x, size_t n);
     double (*sum)(const float *x, size_t n);
     double (*squares)(const float *x, size_t n, double mean);
-    /* y = x - offset, and y = e^y with the sum of the results */
+    /* y = e^(x - offset); the sum of the results, of which four at a time are added in float */
     double (*exp)(float *y, const float *x, size_t n, float offset);
     /* y = x * scale */
     void (*scale)(float *y, const float *x, size_t n, float factor);
@@ -58,6 +102,8 @@ typedef struct dp_line_table {
     void (*add)(float *y, const float *a, const float *b, size_t n);
     /* y = (x - mean) * factor * gamma + beta; gamma and beta may be NULL */
     void (*affine)(float *y, const float *x, size_t n, float mean, float factor, const float *gamma, const float *beta);
+    /* the same to memory past the caches, calling as many bytes from `next` on */
+    void (*affine_past)(float *y, const float *x, size_t n, const dp_line_affine *a, const char *next);
     /* y = x * a + b */
     void (*multiply_add)(float *y, const float *x, size_t n, float a, float b);
     /* y1 = x1 * c1 - x2 * s1, y2 = x2 * c2 + x1 * s2; no y may be an x */

@@ -305,6 +305,10 @@ static void atomics_and_copies(void) {
             rung->stream_fence();
             compare_rooms("copy_stream", (int)s, DP_U8, GUARD + s, n);
             memcpy(got, before, ROOM);
+            rung->copy_stream_ahead(got + GUARD + s, left + s / 2, n, left, 2 * n);
+            rung->stream_fence();
+            compare_rooms("copy_stream_ahead", (int)s, DP_U8, GUARD + s, n);
+            memcpy(got, before, ROOM);
             rung->copy_in(got + GUARD + s, left + s / 2, n);
             compare_rooms("copy_in", (int)s, DP_U8, GUARD + s, n);
         }

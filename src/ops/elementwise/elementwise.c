@@ -10,7 +10,11 @@
 #include "ops/loop.h"
 #include "runtime/pool.h"
 
-enum { OPERANDS = 3, PARAMS = 4, GRAIN = 16384 };
+/*
+ * PAST_TILE: of results past the caches. The processor's queue of stores holds 72 of them; as many lines as fit there are written while
+ * the next tile is computed, of more the next tile's own stores would wait for memory.
+ */
+enum { OPERANDS = 3, PARAMS = 4, GRAIN = 16384, PAST_TILE = 256 };
 
 typedef enum row_class { ARITH, FLOAT, PRED, BITS, SAME } row_class;
 
@@ -39,6 +43,7 @@ typedef struct state {
     dp_convert_fn store;
     dp_elementwise_fn run;
     double params[PARAMS];
+    bool direct;   /* tensors are flat and of the compute type */
     bool mask_one; /* bools among integer results keep bit 0 */
 } state;
 
@@ -222,6 +227,9 @@ static bool fill_state(const dp_operator_call *call, const row *r, state *s) {
     for (int i = 0; i < r->operands; i++)
         s->in[i].flat = s->in[i].slot >= 0 && s->loop.rank == 1 && s->loop.strides[s->view[i]][0] == 1;
     s->out.flat = s->loop.rank == 1 && (s->loop.strides[0][0] == 1 || s->loop.dims[0] == 1);
+    s->direct = s->out.flat && s->out.is_compute_type && !s->mask_one;
+    for (int i = 0; i < r->operands; i++)
+        s->direct = s->direct && (s->in[i].slot < 0 || (s->in[i].flat && s->in[i].is_compute_type));
     return ok;
 }
 
@@ -295,7 +303,7 @@ void dp_elementwise_set_param(dp_plan *plan, int param, double value) {
 /* The task. */
 
 typedef union tile {
-    float f32[DP_TILE];
+    _Alignas(64) float f32[DP_TILE]; /* whole vectors on whole lines */
     double f64[DP_TILE];
     int64_t i64[DP_TILE];
 } tile;
@@ -332,6 +340,65 @@ static const void *fetch(const job *j, int k, int64_t index, size_t n, tile *to,
     return to;
 }
 
+/* Operands that lie as the output does, and where. */
+typedef struct sources {
+    int n;
+    const char *data[OPERANDS];
+    size_t width[OPERANDS];
+} sources;
+
+static sources flat_sources(const job *j) {
+    sources flat = {.n = 0};
+    for (int k = 0; k < j->s->n_operands; k++) {
+        const operand *in = &j->s->in[k];
+        if (in->slot < 0 || !in->flat)
+            continue;
+        flat.data[flat.n] = dp_plan_data(j->plan, in->slot);
+        flat.width[flat.n++] = dp_element_bytes(in->element);
+    }
+    return flat;
+}
+
+/* Past the caches, in as many parts as there are sources: with each, what one of them will soon be read from is called. */
+static void store_past(const dp_math *math, const sources *flat, char *to, const char *from, size_t width, size_t index, size_t n) {
+    const size_t part = flat->n > 1 ? n / (size_t)flat->n : n;
+    for (int k = 0; k < flat->n; k++, to += part * width, from += part * width, n -= part) {
+        const size_t bytes = (k + 1 < flat->n ? part : n) * width;
+        math->copy_stream_ahead(to, from, bytes, flat->data[k] + index * flat->width[k] + DP_AHEAD_BYTES, PAST_TILE * flat->width[k]);
+        if (k + 1 == flat->n)
+            return;
+    }
+    math->copy_stream(to, from, n * width);
+}
+
+/* Floats in, floats out, past the caches: little is done between the tiles, so that the processor can see from one into the next. */
+static void run_flat_past(const job *j, const sources *flat, const tile *constants, char *to, size_t begin, size_t end) {
+    const state *s = j->s;
+    const dp_math *math = dp_math_current();
+    const size_t width = flat->width[0];
+    tile out;
+    const char *from[OPERANDS];
+    size_t step[OPERANDS] = {0};
+    for (int k = 0, source = 0; k < OPERANDS; k++) {
+        const int of = k < s->n_operands ? k : 0;
+        from[k] = (const char *)&constants[of];
+        if (s->in[of].slot >= 0) {
+            const int at = k < s->n_operands ? source++ : 0;
+            from[k] = k < s->n_operands ? flat->data[at] + begin * width : from[0];
+            step[k] = PAST_TILE * width;
+        }
+    }
+    to += begin * width;
+    for (size_t index = begin, n; index < end; index += n, to += n * width) {
+        n = end - index < PAST_TILE ? end - index : PAST_TILE;
+        s->run(&out, from[0], from[1], from[2], s->params, n);
+        store_past(math, flat, to, (const char *)&out, width, index, n);
+        for (int k = 0; k < OPERANDS; k++)
+            from[k] += step[k];
+    }
+    math->stream_fence();
+}
+
 static void run_range(void *context, size_t begin, size_t end) {
     const job *j = context;
     const state *s = j->s;
@@ -343,8 +410,14 @@ static void run_range(void *context, size_t begin, size_t end) {
     size_t width = dp_element_bytes(s->out.element);
     const dp_math *math = dp_math_current();
     const bool past_caches = s->out.flat && (size_t)s->loop.count * width >= DP_STREAM_BYTES;
+    const sources flat = flat_sources(j);
+    if (past_caches && s->direct && flat.n) {
+        run_flat_past(j, &flat, in, data, begin, end);
+        return;
+    }
+    const size_t most = past_caches ? PAST_TILE : DP_TILE;
     for (size_t index = begin, n; index < end; index += n) {
-        n = end - index < DP_TILE ? end - index : DP_TILE;
+        n = end - index < most ? end - index : most;
         const void *from[OPERANDS] = {&in[0], &in[0], &in[0]};
         for (int k = 0; k < s->n_operands; k++)
             from[k] = fetch(j, k, (int64_t)index, n, &in[k], &raw);
@@ -368,7 +441,7 @@ static void run_range(void *context, size_t begin, size_t end) {
             stored = &raw;
         }
         if (past_caches)
-            math->copy_stream(there, stored, n * width);
+            store_past(math, &flat, there, stored, width, index, n);
         else
             dp_loop_scatter(&s->loop, 0, data, width, (int64_t)index, n, stored);
     }

@@ -14,7 +14,7 @@
 #include "ops/op.h"
 #include "runtime/pool.h"
 
-enum { GRAIN = 16384, LIST_MAX = 1 << 20, PAST_BYTES = 512 /* shorter slices are all ends */ };
+enum { GRAIN = 16384, LIST_MAX = 1 << 20, PAST_BYTES = 512 /* shorter slices are all ends */, PLACES_AHEAD = 3 };
 
 typedef struct state {
     dp_loop slice;        /* select, copy, fill: all dims but dim; views 0 written, 1 read */
@@ -66,7 +66,21 @@ static dp_status verdict(job *j) {
                    (long long)j->s->size - 1);
 }
 
-static void copy_slice(const job *j, int64_t index, int64_t place, size_t begin, size_t end) {
+/* Where the slice of a later place is read from; NULL when there is none, or its index is out of bounds. */
+static const char *slice_ahead(const job *j, size_t place, size_t end) {
+    const state *s = j->s;
+    const int element = j->plan->tensors[s->index].view.element;
+    if (j->reverse || place >= end)
+        return NULL;
+    int64_t value;
+    s->load(&value, (const char *)dp_plan_data(j->plan, s->index) + dp_loop_offset(&s->places, 0, (int64_t)place) * (int64_t)dp_element_bytes(element), 1);
+    value = value < 0 ? value + s->size : value;
+    if (value < 0 || value >= s->size)
+        return NULL;
+    return (const char *)dp_plan_data(j->plan, s->from) + value * s->stride * (int64_t)dp_element_bytes(j->plan->tensors[s->from].view.element);
+}
+
+static void copy_slice(const job *j, int64_t index, int64_t place, size_t begin, size_t end, const char *ahead) {
     const state *s = j->s;
     size_t width = dp_element_bytes(j->plan->tensors[s->to].view.element);
     int64_t own = index * s->stride, other = dp_loop_offset(&s->places, 1, place);
@@ -75,7 +89,7 @@ static void copy_slice(const job *j, int64_t index, int64_t place, size_t begin,
     if (s->slice.rank == 1 && s->slice.strides[0][0] == 1 && s->slice.strides[1][0] == 1) {
         const size_t bytes = (end - begin) * width;
         if (bytes >= PAST_BYTES && (size_t)s->places.count * (size_t)s->slice.count * width >= DP_STREAM_BYTES)
-            dp_math_current()->copy_stream(to + begin * width, from + begin * width, bytes);
+            dp_math_current()->copy_stream_ahead(to + begin * width, from + begin * width, bytes, ahead, ahead ? bytes : 0);
         else
             memcpy(to + begin * width, from + begin * width, bytes);
         return;
@@ -95,11 +109,11 @@ static void select_range(void *context, size_t begin, size_t end) {
     int64_t index;
     if (j->place >= 0) {
         if (index_at(j, j->place, &index))
-            copy_slice(j, index, j->place, begin, end);
+            copy_slice(j, index, j->place, begin, end, NULL);
     } else {
         for (size_t place = begin; place < end; place++)
             if (index_at(j, (int64_t)place, &index))
-                copy_slice(j, index, (int64_t)place, 0, (size_t)j->s->slice.count);
+                copy_slice(j, index, (int64_t)place, 0, (size_t)j->s->slice.count, slice_ahead(j, place + PLACES_AHEAD, end));
     }
     dp_math_current()->stream_fence();
 }

@@ -90,6 +90,20 @@ static const float *sum_of(dp_plan *plan, const dp_lines *lines, const state *s,
     return sum;
 }
 
+/* Sums and results in pieces, so that the line before can be written meanwhile. */
+enum { NORMALISE_BUFFERS = 6, OWN_Y = 5 };
+
+static double sum_of_line(const float *x, size_t n, bool squares, double mean, dp_lines_tail *before) {
+    const dp_line_table *t = dp_line_current();
+    double sum = 0;
+    for (size_t i = 0, piece; i < n; i += piece) {
+        piece = dp_lines_piece(n - i);
+        sum += squares ? t->squares(x + i, piece, mean) : t->sum(x + i, piece);
+        dp_lines_tail_step(before);
+    }
+    return sum;
+}
+
 static void normalise(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
     const dp_line_table *t = dp_line_current();
     const state *s = dp_plan_state(plan);
@@ -105,29 +119,36 @@ static void normalise(dp_plan *plan, const dp_lines *lines, size_t begin, size_t
     }
     if (s->beta >= 0)
         beta = dp_lines_load(lines, plan, s->beta, 0, dp_norm_buffer(buffers, n, 3));
+    const size_t steps = (s->centred ? 2 : 1) * dp_lines_pieces(lines);
+    dp_lines_tail before = {.left = 0};
     for (size_t i = begin; i < end; i++) {
         int64_t line = (int64_t)i;
         const float *x = sum_of(plan, lines, s, line, buffers);
         if (s->sum >= 0)
             dp_lines_store(lines, plan, s->sum, line, x);
-        double mean = s->centred ? t->sum(x, n) / (double)n : 0;
-        double rstd = 1 / sqrt(t->squares(x, n, mean) / (double)n + s->eps);
-        float *place = dp_lines_place(lines, plan, s->y, line), *y = place ? place : dp_norm_buffer(buffers, n, 1);
-        t->affine(y, x, n, (float)mean, (float)rstd, gamma, beta);
-        if (!place)
-            dp_lines_store(lines, plan, s->y, line, y);
-        if (s->y2 >= 0)
+        double mean = s->centred ? sum_of_line(x, n, false, 0, &before) / (double)n : 0;
+        double rstd = 1 / sqrt(sum_of_line(x, n, true, mean, &before) / (double)n + s->eps);
+        const dp_line_affine last = {(float)mean, (float)rstd, gamma, beta};
+        float *y = dp_norm_buffer(buffers, n, OWN_Y);
+        dp_lines_tail_end(&before);
+        dp_lines_store_affine(lines, plan, s->y, line, x, &last, y, steps, &before);
+        if (x >= buffers && x < buffers + NORMALISE_BUFFERS * n) /* the next line comes here */
+            dp_lines_tail_end(&before);
+        if (s->y2 >= 0) {
+            t->affine(y, x, n, last.mean, last.factor, gamma, beta);
             dp_lines_store(lines, plan, s->y2, line, y);
+        }
         if (s->mean >= 0)
             dp_lines_store_one(lines, plan, s->mean, line, (float)mean);
         if (s->rstd >= 0)
             dp_lines_store_one(lines, plan, s->rstd, line, (float)rstd);
     }
+    dp_lines_tail_end(&before);
 }
 
 static dp_status run(dp_plan *plan) {
     const state *s = dp_plan_state(plan);
-    return dp_lines_run(plan, &s->lines, 5, normalise);
+    return dp_lines_run(plan, &s->lines, NORMALISE_BUFFERS, normalise);
 }
 
 /* One element per line: `out` has lines x 1 elements, in row-major order of the leading dims. */

@@ -492,10 +492,22 @@ static void finish_results(const job *j, int64_t output, size_t n, result *resul
     dp_loop_scatter(&s->kept, 2, dp_plan_data(j->plan, s->out2_slot), width, output, n, &raw);
 }
 
+/* The row after next, when rows are short and lie one after the other: at the end of each the processor's own prefetching begins anew. */
+static void call_row(const job *j, size_t output, size_t end) {
+    const state *s = j->s;
+    const size_t width = dp_element_bytes(j->plan->tensors[s->slot].view.element), bytes = (size_t)s->reduced.count * width;
+    if (output + 2 >= end || bytes < 512 || bytes > 16384 || s->reduced.rank != 1 || s->reduced.strides[0][0] != 1)
+        return;
+    const char *next = (const char *)dp_plan_data(j->plan, s->slot) + dp_loop_offset(&s->kept, 0, (int64_t)output + 2) * (int64_t)width;
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(next + i, 0, 2);
+}
+
 static void run_rows(void *context, size_t begin, size_t end) {
     const job *j = context;
     const state *s = j->s;
     for (size_t output = begin; output < end; output++) {
+        call_row(j, output, end);
         result r = {.aux = 0};
         double aux = 0;
         for (int pass = 0; pass < s->r->passes; pass++) {

@@ -19,27 +19,37 @@ typedef struct state {
 
 enum { WIDTH_MAX = 256, WIDTH_STEP = 16, BLOCK_FLOATS = 1 << 15 };
 
+enum { FORWARD_BUFFERS = 4 };
+
+/* In pieces, so that the line before can be written meanwhile. */
+static double exp_of_line(float *y, const float *x, size_t n, float max, dp_lines_tail *before) {
+    const dp_line_table *t = dp_line_current();
+    double sum = 0;
+    for (size_t i = 0, piece; i < n; i += piece) {
+        piece = dp_lines_piece(n - i);
+        sum += t->exp(y + i, x + i, piece, max);
+        dp_lines_tail_step(before);
+    }
+    return sum;
+}
+
 static void forward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t end, float *buffers) {
     const dp_line_table *t = dp_line_current();
     const state *s = dp_plan_state(plan);
-    size_t n = (size_t)lines->inner.count;
-    float *in = buffers, *out = buffers + n;
+    const size_t n = (size_t)lines->inner.count, steps = dp_lines_pieces(lines);
+    dp_lines_tail before = {.left = 0};
     for (size_t line = begin; line < end; line++) {
-        const float *x = dp_lines_load(lines, plan, 1, (int64_t)line, in);
-        float *place = dp_lines_place(lines, plan, 0, (int64_t)line), *y = place ? place : out;
-        float max = t->max(x, n);
+        const float *x = dp_lines_load(lines, plan, 1, (int64_t)line, buffers + n * (line % 2));
+        float *exponentials = buffers + n * (2 + line % 2), max = t->max(x, n);
         if (isinf(max)) /* all -inf, or one +inf: the arithmetic below gives NaN, as it should */
             max = max > 0 ? max : 0;
-        if (s->log) {
-            double sum = t->exp(out, x, n, max);
-            t->shift(y, x, n, (float)(max + log(sum)));
-        } else {
-            double sum = t->exp(y, x, n, max);
-            t->scale(y, y, n, (float)(1 / sum));
-        }
-        if (!place)
-            dp_lines_store(lines, plan, 0, (int64_t)line, y);
+        const double sum = exp_of_line(exponentials, x, n, max, &before);
+        const dp_line_affine last = s->log ? (dp_line_affine){.mean = (float)(max + log(sum)), .factor = 1}
+                                           : (dp_line_affine){.factor = (float)(1 / sum)};
+        dp_lines_tail_end(&before);
+        dp_lines_store_affine(lines, plan, 0, (int64_t)line, s->log ? x : exponentials, &last, exponentials, steps, &before);
     }
+    dp_lines_tail_end(&before);
 }
 
 /* `width` lines at once: block[i] is a row of their elements i. */
@@ -114,7 +124,7 @@ static void backward(dp_plan *plan, const dp_lines *lines, size_t begin, size_t 
 static dp_status run_forward(dp_plan *plan) {
     const state *s = dp_plan_state(plan);
     return s->width ? dp_lines_run(plan, &s->lines, s->width, forward_side_by_side)
-                    : dp_lines_run(plan, &s->lines, 2, forward);
+                    : dp_lines_run(plan, &s->lines, FORWARD_BUFFERS, forward);
 }
 
 static dp_status run_backward(dp_plan *plan) {
