@@ -318,4 +318,4 @@ static void run(const dp_low_weights *w, const dp_low_block *b, const dp_rows_fi
     _tile_release();
 }
 
-const dp_low_table dp_low_table_amx = {run, dp_low_depthwise_bf16_avx512};
+const dp_low_table dp_low_table_amx = {run, dp_low_pixels};

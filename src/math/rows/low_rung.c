@@ -63,5 +63,7 @@ dp_low_band dp_low_band_of(const dp_low_depthwise *p) {
 size_t dp_low_depthwise_room(const dp_low_depthwise *p) {
     const dp_low_band band = dp_low_band_of(p);
     const size_t floats = (size_t)(band.in_lines * p->in[1] + band.lines * p->out_width) * band.channels;
-    return (floats > LOW_BAND_FLOATS ? floats : LOW_BAND_FLOATS) * sizeof(float);
+    const size_t arranged = ((size_t)(p->kernel[0] * p->kernel[1]) + 1) * dp_low_up(p->columns, LOW_COLUMNS);
+    const size_t most = floats > LOW_BAND_FLOATS ? floats : LOW_BAND_FLOATS;
+    return (most > arranged ? most : arranged) * sizeof(float);
 }

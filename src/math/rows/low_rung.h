@@ -32,7 +32,9 @@ DP_LOW_OF(generic)
 DP_LOW_OF(avx2)
 DP_LOW_OF(avx512)
 DP_LOW_OF(wide) /* of a test */
-extern const dp_low_table dp_low_table_amx; /* of bfloat16 */
+/* Of bfloat16: with AVX-512 BF16, and with AMX besides. */
+extern const dp_low_table dp_low_table_amx;
+void dp_low_pixels(const dp_low_depthwise *part, const dp_rows_finish *finish, void *room);
 
 /* The band of a depthwise convolution: channels at once (a multiple of 16, or all), and lines of the output. */
 typedef struct dp_low_band {
