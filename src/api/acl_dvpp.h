@@ -21,11 +21,14 @@ struct acldvppChannelDesc {
     uint64_t id;
 };
 
-/* A task that is queued holds a reference, so that it can write what it found after the program destroyed its own. */
+/*
+ * A task that is queued holds a reference, so that it can write what it found after the program destroyed its own. Its status is atomic:
+ * one picture may be pasted into by several streams, and be asked for it meanwhile.
+ */
 struct acldvppPicDesc {
     _Atomic int references;
     bool in_batch;
-    uint32_t ret_code;
+    _Atomic uint32_t ret_code;
     dp_picture picture;
 };
 
@@ -56,7 +59,8 @@ enum { DP_DVPP_VALUES = 256, DP_DVPP_DIMS = 3 };
 
 struct acldvppHist {
     _Atomic int references;
-    uint32_t ret_code, dims;
+    _Atomic uint32_t ret_code;
+    uint32_t dims;
     uint32_t counts[DP_DVPP_DIMS][DP_DVPP_VALUES];
 };
 

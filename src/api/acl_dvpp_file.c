@@ -111,12 +111,20 @@ typedef struct decode_job {
     acldvppPicDesc *result;
 } decode_job;
 
-/* What decoding finds out. The memory stays the caller's setting: he may read that before the stream is done. */
+/*
+ * What decoding finds out. The memory stays the caller's setting, and so does a size that he knew: until the stream is done he may read both, and
+ * queue work that reads the picture.
+ */
+static void tell(uint32_t *setting, uint32_t found) {
+    if (*setting != found)
+        *setting = found;
+}
+
 static void tell_size(dp_picture *result, const dp_picture *decoded) {
-    result->width = decoded->width;
-    result->height = decoded->height;
-    result->width_stride = decoded->width_stride;
-    result->height_stride = decoded->height_stride;
+    tell(&result->width, decoded->width);
+    tell(&result->height, decoded->height);
+    tell(&result->width_stride, decoded->width_stride);
+    tell(&result->height_stride, decoded->height_stride);
 }
 
 static dp_status run_decode(void *payload) {

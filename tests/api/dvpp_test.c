@@ -286,6 +286,45 @@ TEST(damaged_files_fail_the_stream) {
     end();
 }
 
+/*
+ * A picture whose size the program has set may be used, and asked for, while it is being decoded; and several streams may draw into one
+ * picture. (What the thread sanitizer makes of it is the point.)
+ */
+TEST(descriptions_are_used_while_work_is_queued) {
+    begin();
+    size_t n;
+    uint8_t *jpeg = make_jpeg(64, 64, &(make_jpeg_options){.across = 2, .down = 2}, &n);
+    void *bytes = on_device(jpeg, n);
+    acldvppPicDesc *photo = new_desc(PIXEL_FORMAT_YUV_SEMIPLANAR_420, 64, 64, 128, 64, 128 * 64 * 3 / 2),
+                   *out = new_desc(PIXEL_FORMAT_YUV_SEMIPLANAR_420, 64, 64, 64, 64, 64 * 64 * 3 / 2);
+    acldvppRoiConfig *all = acldvppCreateRoiConfig(0, 63, 0, 63), *left = acldvppCreateRoiConfig(0, 31, 0, 63),
+                     *right = acldvppCreateRoiConfig(32, 63, 0, 63);
+    aclrtStream other;
+    aclrtEvent decoded;
+    CHECK_OK(aclrtCreateStream(&other));
+    CHECK_OK(aclrtCreateEvent(&decoded));
+    CHECK_OK(acldvppJpegDecodeAsync(channel, bytes, (uint32_t)n, photo, stream));
+    CHECK_OK(aclrtRecordEvent(decoded, stream));
+    CHECK_OK(aclrtStreamWaitEvent(other, decoded));
+    CHECK_OK(acldvppVpcCropAndPasteAsync(channel, photo, out, all, left, stream));
+    CHECK_OK(acldvppVpcCropAndPasteAsync(channel, photo, out, all, right, other));
+    CHECK(acldvppGetPicDescRetCode(photo) == 0 && acldvppGetPicDescWidth(photo) == 64);
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_OK(aclrtSynchronizeStream(other));
+    CHECK(acldvppGetPicDescRetCode(out) == 0 && near(mean_luma(photo, 0, 0, 64, 64), mean_luma(out, 0, 0, 32, 64)) &&
+          near(mean_luma(photo, 0, 0, 64, 64), mean_luma(out, 32, 0, 32, 64)));
+    CHECK_OK(aclrtDestroyEvent(decoded));
+    CHECK_OK(aclrtDestroyStream(other));
+    CHECK_OK(acldvppDestroyRoiConfig(all));
+    CHECK_OK(acldvppDestroyRoiConfig(left));
+    CHECK_OK(acldvppDestroyRoiConfig(right));
+    free_desc(photo);
+    free_desc(out);
+    CHECK_OK(acldvppFree(bytes));
+    free(jpeg);
+    end();
+}
+
 TEST(channels) {
     begin();
     acldvppPicDesc *photo = decoded(64, 64), *out = new_desc(PIXEL_FORMAT_YUV_SEMIPLANAR_420, 32, 32, 32, 32, 32 * 48);
@@ -335,6 +374,7 @@ int main(void) {
         cmocka_unit_test(batches),
         cmocka_unit_test(png),
         cmocka_unit_test(damaged_files_fail_the_stream),
+        cmocka_unit_test(descriptions_are_used_while_work_is_queued),
         cmocka_unit_test(channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
