@@ -2,6 +2,7 @@
  * generate.c - outputs made from positions:
  *   arange(start, end, step) -> out      out has ceil((end - start) / step) elements, in any shape
  *   linspace(start, end, steps) -> out   the same
+ *   logspace(start, end, steps, base) -> out   base to the power of these
  *   eye() -> out                         ones on the diagonal of a matrix
  *   tril(self, diagonal) -> out, triu    the other triangle of the last two dims is 0; out may be self
  */
@@ -18,8 +19,8 @@ enum { GRAIN = 16384 };
 typedef struct sequence {
     dp_loop loop; /* view 0: out */
     dp_convert_fn store;
-    bool integral, eye;
-    double start, step, last;
+    bool integral, eye, power;
+    double start, step, last, base;
     int64_t first_integer, step_integer, count, columns;
     int slot;
 } sequence;
@@ -50,6 +51,8 @@ static void sequence_range(void *context, size_t begin, size_t end) {
                 value.real[i] =
                     2 * k < s->count ? s->start + (double)k * s->step : s->last - (double)(s->count - 1 - k) * s->step;
         }
+        for (size_t i = 0; i < n && s->power; i++)
+            value.real[i] = pow(s->base, value.real[i]);
         s->store(raw, &value, n);
         dp_loop_scatter(&s->loop, 0, dp_plan_data(j->plan, s->slot), width, (int64_t)at, n, raw);
     }
@@ -134,6 +137,8 @@ static dp_status linspace(const dp_operator_call *call, dp_plan **out_plan) {
         .start = start, .last = end, .step = steps > 1 ? (end - start) / (double)(steps - 1) : 0, .count = steps};
     if (steps == 1)
         s.count = INT64_MAX; /* the start, not the end */
+    s.power = call->op->function->detail != NULL;
+    s.base = s.power ? dp_arg_real(&call->in[3], 10) : 1;
     return sequence_plan(call, &s, out_plan);
 }
 
@@ -237,3 +242,7 @@ EXPORT(linspace)
 EXPORT(eye)
 EXPORT(tril)
 EXPORT(triu)
+
+static const bool is_power = true;
+extern const dp_function dp_generate_logspace;
+const dp_function dp_generate_logspace = {"logspace", linspace, &is_power, 0, 0};

@@ -3,7 +3,7 @@
  * stream with a sentence. select(self, dim, index) -> out          out's dims: self's with dim replaced by index's dims
  *   gather(self, dim, index) -> out          out[i][j] = self[index[i][j]][j] for dim 0
  *   copy(self, dim, index, source) -> self   self's slice index[k] along dim = source's slice k; later ones win
- *   fill(self, dim, index list, value) -> self
+ *   fill(self, dim, index list, value) -> out          which may be self
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
+#include "ops/scatter/scatter.h"
 #include "runtime/pool.h"
 
 enum { GRAIN = 16384, LIST_MAX = 1 << 20, PAST_BYTES = 512 /* shorter slices are all ends */, PLACES_AHEAD = 3 };
@@ -182,6 +183,7 @@ static void fill_range(void *context, size_t begin, size_t end) {
 
 static dp_status run_fill(dp_plan *plan) {
     job j = {.plan = plan, .s = dp_plan_state(plan)};
+    dp_scatter_begin(plan, j.s->from, j.s->to);
     for (j.place = 0; j.place < j.s->list_count && j.s->slice.count; j.place++)
         dp_pool_for((size_t)j.s->slice.count, GRAIN, fill_range, &j);
     return DP_OK;
@@ -394,6 +396,7 @@ static dp_status fill(const dp_operator_call *call, dp_plan **out_plan) {
     }
     store(s->fill, real ? (const void *)&value->real : (const void *)&value->integer, 1);
     s->to = out->slot;
+    s->from = in->slot;
     without(self->dims, self->rank, dim, a);
     without(out->as.tensor->strides, self->rank, dim, b);
     dp_loop_begin(&s->slice, a, self->rank - 1);

@@ -1,11 +1,12 @@
 /*
  * advanced.c - choosing by several tensors of indices. Mappings:
  *   index(self, indices) -> out                          torch's self[indices]: a list with a tensor per dim, or an
- * empty one for "all of the dim" index_put(self, indices, values, accumulate) -> self values broadcast to the dims of
- * self[indices] take(self, index) -> out                             self as one sequence put(self, index, source,
- * accumulate) -> self nd_update(self, indices, updates) -> self            the last dim of indices holds coordinates in
- * self's first dims; nd_scatter(self, indices, updates, reduction) -> out   the same on a copy, with a reduction by
- * name nd_gather(self, indices, batch_dims) -> out          the slices at these coordinates
+ * empty one for "all of the dim"; one of them may be a mask, bool, of some dims of self in a row, if all others are
+ * empty: it stands for the places where it is true. index_put(self, indices, values, accumulate) -> self values
+ * broadcast to the dims of self[indices] take(self, index) -> out                             self as one sequence
+ * put(self, index, source, accumulate) -> self nd_update(self, indices, updates) -> self            the last dim of
+ * indices holds coordinates in self's first dims; nd_scatter(self, indices, updates, reduction) -> out   the same on a
+ * copy, with a reduction by name nd_gather(self, indices, batch_dims) -> out          the slices at these coordinates
  */
 #include "ops/scatter/places.h"
 
@@ -17,6 +18,8 @@ typedef struct advanced {
     int dim[DP_TENSOR_DIMS]; /* that the n-th index tensor chooses in */
     const dp_tensor *index[DP_TENSOR_DIMS];
     int n;
+    const dp_tensor *mask; /* instead of indices, or NULL */
+    int mask_dim, mask_slot;
     int64_t broadcast[DP_TENSOR_DIMS]; /* of all index tensors together */
     int broadcast_rank;
     int front; /* dims of the result before the broadcast ones */
@@ -25,26 +28,60 @@ typedef struct advanced {
 } advanced;
 
 static bool is_indexed(const advanced *a, int dim) {
+    if (a->mask)
+        return dim >= a->mask_dim && dim < a->mask_dim + a->mask->rank;
     for (int k = 0; k < a->n; k++)
         if (a->dim[k] == dim)
             return true;
     return false;
 }
 
+static bool is_all(const dp_tensor *index) {
+    return index->rank == 1 && index->dims[0] == 0;
+}
+
+/* A mask in the list, all others of which must mean "all of the dim". Its places are one dim, of unknown size: -1. */
+static dp_status measure_mask(int place, advanced *a) {
+    const dp_tensor *t = a->self->as.tensor, *mask = a->list->as.tensors[place];
+    char own[160], wanted[160];
+    for (int i = 0; i < (int)a->list->count; i++)
+        if (i != place && !is_all(a->list->as.tensors[i]))
+            return dp_fail(DP_ERR_UNSUPPORTED,
+                           "%s has a mask and other tensors: give indices instead (NonZero finds them)", a->list->name);
+    if (mask->rank < 1 || place + mask->rank > t->rank ||
+        memcmp(mask->dims, t->dims + place, (size_t)mask->rank * sizeof mask->dims[0]) != 0)
+        return dp_fail(DP_ERR_ARGUMENT,
+                       "%s[%d] is a mask of shape %s, which is not that of %s, %s, from dimension %d on", a->list->name,
+                       place, dp_dims_describe(mask->dims, mask->rank, own, sizeof own), a->self->name,
+                       dp_dims_describe(t->dims, t->rank, wanted, sizeof wanted), place);
+    a->mask = mask;
+    a->mask_dim = a->front = place;
+    a->mask_slot = a->list->slot + place;
+    for (int d = 0; d < t->rank; d++)
+        if (d == place)
+            a->dims[a->rank++] = -1;
+        else if (!is_indexed(a, d))
+            a->dims[a->rank++] = t->dims[d];
+    return DP_OK;
+}
+
 static dp_status measure(const dp_arg *self, const dp_arg *list, advanced *a) {
     const dp_tensor *t = self->as.tensor;
     const char *names[DP_TENSOR_DIMS];
     *a = (advanced){.self = self, .list = list};
+    for (int i = 0; i < (int)list->count; i++)
+        if (list->as.tensors[i]->element == DP_EL_BOOL && !is_all(list->as.tensors[i]))
+            return measure_mask(i, a);
     if (list->count > t->rank)
         return dp_fail(DP_ERR_ARGUMENT, "%s has %lld tensors, but %s has %d dimensions", list->name,
                        (long long)list->count, self->name, t->rank);
     bool adjacent = true;
     for (int d = 0; d < (int)list->count; d++) {
         const dp_tensor *index = list->as.tensors[d];
-        if (index->rank == 1 && index->dims[0] == 0 && t->dims[d] != 0) /* stands for "all of the dim" */
+        if (is_all(index) && t->dims[d] != 0) /* stands for "all of the dim" */
             continue;
         if (index->element != DP_I64 && index->element != DP_I32)
-            return dp_fail(DP_ERR_ARGUMENT, "%s[%d] has elements of type %s, but must have one of: i32, i64",
+            return dp_fail(DP_ERR_ARGUMENT, "%s[%d] has elements of type %s, but must have one of: i32, i64, bool",
                            list->name, d, dp_element_name(index->element));
         adjacent = adjacent && (a->n == 0 || a->dim[a->n - 1] == d - 1);
         names[a->n] = list->name;
@@ -68,6 +105,20 @@ static dp_status measure(const dp_arg *self, const dp_arg *list, advanced *a) {
     return DP_OK;
 }
 
+static void build_mask(const advanced *a, const int64_t *other_strides, dp_places *s) {
+    static const int64_t one = 1, none = 0;
+    dp_loop_begin(&s->places, &one, 1); /* the run finds how many */
+    dp_loop_add_strides(&s->places, other_strides + a->front);
+    dp_loop_add_strides(&s->places, &none);
+    s->masked = true;
+    s->mask = a->mask_slot;
+    s->wanted = a->dims[a->front];
+    dp_loop_begin(&s->in_mask, a->mask->dims, a->mask->rank);
+    dp_loop_add_strides(&s->in_mask, a->mask->strides);
+    dp_loop_add_strides(&s->in_mask, a->self->as.tensor->strides + a->mask_dim);
+    dp_loop_merge(&s->in_mask, false);
+}
+
 /* other_strides: in the result's dims. */
 static void build_advanced(const advanced *a, int first_slot, const int64_t *other_strides, dp_places *s) {
     static const int64_t none[DP_TENSOR_DIMS] = {0};
@@ -75,8 +126,8 @@ static void build_advanced(const advanced *a, int first_slot, const int64_t *oth
     int64_t dims[DP_TENSOR_DIMS] = {0}, own[DP_TENSOR_DIMS], other[DP_TENSOR_DIMS];
     int n = 0;
     for (int d = 0, at = 0; d < self->rank; d++) {
-        if (at == a->front && a->n)
-            at += a->broadcast_rank;
+        if (at == a->front && (a->n || a->mask))
+            at += a->mask ? 1 : a->broadcast_rank;
         if (is_indexed(a, d))
             continue;
         dims[n] = self->dims[d];
@@ -87,6 +138,10 @@ static void build_advanced(const advanced *a, int first_slot, const int64_t *oth
     dp_loop_add_strides(&s->slice, n ? own : none);
     dp_loop_add_strides(&s->slice, n ? other : none);
     dp_loop_merge(&s->slice, true);
+    if (a->mask) {
+        build_mask(a, other_strides, s);
+        return;
+    }
     dp_loop_begin(&s->places, a->broadcast, a->broadcast_rank);
     dp_loop_add_strides(&s->places, other_strides + a->front);
     dp_loop_add_strides(&s->places, none);
@@ -112,6 +167,8 @@ static dp_status index_read(const dp_operator_call *call, dp_plan **out_plan) {
         status = dp_element_expect(out, DP_EL_BIT(in->as.tensor->element));
     if (status == DP_OK)
         status = measure(in, list, &a);
+    if (status == DP_OK && a.mask && out->as.tensor->rank > a.front) /* whether it is right, the run will see */
+        a.dims[a.front] = out->as.tensor->dims[a.front];
     if (status == DP_OK)
         status = dp_shape_expect(out->as.tensor, out->name, a.dims, a.rank, "that of self[indices]");
     if (status == DP_OK)
@@ -139,6 +196,8 @@ static dp_status index_put(const dp_operator_call *call, dp_plan **out_plan) {
     if (status != DP_OK)
         return status;
     int shift = a.rank - v->rank;
+    if (a.mask && shift >= 0 && a.front >= shift && v->dims[a.front - shift] != 1)
+        a.dims[a.front] = v->dims[a.front - shift];
     for (int d = 0; d < v->rank; d++) {
         if (shift < 0 || (v->dims[d] != 1 && v->dims[d] != a.dims[d + shift]))
             return dp_fail(DP_ERR_ARGUMENT, "%s: dimension %d is %lld, which cannot be broadcast to self[%s]",

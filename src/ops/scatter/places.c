@@ -167,11 +167,39 @@ static void write_places(job *j) {
         dp_pool_for((size_t)s->slice.count, (size_t)(GRAIN / (s->places.count + 1) + 64), write_range, j);
 }
 
+/* How many elements of the mask are true, and where in self each begins (offsets NULL: only the number). */
+static int64_t read_mask(const dp_plan *plan, const dp_places *s, int64_t *offsets) {
+    const dp_tensor *mask = &plan->tensors[s->mask].view;
+    uint8_t buffer[DP_TILE];
+    int64_t found = 0;
+    for (int64_t at = 0, n; at < s->in_mask.count; at += n) {
+        n = s->in_mask.count - at < DP_TILE ? s->in_mask.count - at : DP_TILE;
+        const uint8_t *tile = dp_loop_gather(&s->in_mask, 0, dp_tensor_data(mask), 1, at, (size_t)n, buffer);
+        for (int64_t i = 0; i < n; i++) {
+            if (!tile[i])
+                continue;
+            if (offsets)
+                offsets[found] = dp_loop_offset(&s->in_mask, 1, at + i);
+            found++;
+        }
+    }
+    return found;
+}
+
+static dp_status count_mask(const dp_plan *plan, dp_places *s) {
+    int64_t found = read_mask(plan, s, NULL);
+    if (s->wanted >= 0 && found != s->wanted)
+        return dp_fail(DP_ERR_ARGUMENT, "%s: %lld elements of the mask are true, but there is room for %lld",
+                       plan->tensors[s->mask].name, (long long)found, (long long)s->wanted);
+    s->places.dims[0] = s->places.count = found;
+    return DP_OK;
+}
+
 static dp_status run(dp_plan *plan) {
     job j = {.plan = plan, .s = dp_plan_state(plan)};
     const dp_places *s = j.s;
+    dp_status status = s->masked ? count_mask(plan, dp_plan_state(plan)) : check_indices(plan, s);
     size_t places = (size_t)s->places.count, count = places * (size_t)s->slice.count;
-    dp_status status = check_indices(plan, s);
     if (status != DP_OK)
         return status;
     if (s->from < 0 && s->whole.count)
@@ -185,7 +213,10 @@ static dp_status run(dp_plan *plan) {
     if (!block)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory for the places of %zu indices: free some", places);
     j.offsets = (int64_t *)block;
-    dp_pool_for(places, GRAIN / 4, resolve_range, &j);
+    if (s->masked)
+        read_mask(plan, s, j.offsets);
+    else
+        dp_pool_for(places, GRAIN / 4, resolve_range, &j);
     if (s->by_frequency) {
         j.factors = (double *)(block + places * 8);
         count_frequencies(&j, (uint32_t *)(block + places * 16));

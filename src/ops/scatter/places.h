@@ -14,6 +14,10 @@ typedef struct dp_places {
     bool flat; /* one index counts the elements of self */
     dp_indices indices[DP_TENSOR_DIMS];
     int64_t stride[DP_TENSOR_DIMS];
+    bool masked;     /* no indices: the places are the elements of a mask that are true, in order */
+    int mask;        /* its slot */
+    dp_loop in_mask; /* its elements; view 0 the mask, view 1 self */
+    int64_t wanted;  /* how many must be true; -1: any number */
     dp_loop whole;   /* flat: all of self */
     dp_loop places;  /* view 0: where a place's slice begins in the other tensor, view 1: what self's offset grows by */
     dp_loop slice;   /* view 0 self, view 1 the other */
