@@ -1,6 +1,6 @@
 /*
- * finish.h - the end of a tile: from sums to the output. Sums in registers go straight out when only a clip and a
- * residual are asked for and all vectors are whole (plain); others go through a piece of the first level cache.
+ * finish.h - the end of a tile: from sums to the output. Sums in registers go straight out when only a slope for
+ * negative ones, a clip and a residual are asked for (plain); others go through a piece of the first level cache.
  */
 #ifndef DOPPEL_MATH_ROWS_FINISH_H
 #define DOPPEL_MATH_ROWS_FINISH_H
@@ -14,8 +14,8 @@ enum {
 
 typedef struct rv_end {
     const dp_rows_finish *finish;
-    float low, high; /* of a plain end */
-    bool is_plain, has_low, has_high;
+    float low, high, slope; /* of a plain end */
+    bool is_plain, has_low, has_high, has_slope;
     size_t columns; /* that are written */
     float *y;       /* the tile's first element */
     ptrdiff_t y_stride;
@@ -24,13 +24,18 @@ typedef struct rv_end {
 } rv_end;
 
 DP_INLINE rv_end rv_end_of(const dp_rows_finish *f) {
-    const bool clips = f->activation == DP_ROWS_CLIP;
+    const bool clips = f->activation == DP_ROWS_CLIP, has_floor = f->activation == DP_ROWS_LEAKY_RELU_FLOOR;
+    const bool leaks = f->activation == DP_ROWS_LEAKY_RELU || has_floor;
     return (rv_end){.finish = f,
-                    .has_low = clips || f->activation == DP_ROWS_RELU,
+                    .has_slope = leaks,
+                    .has_low = clips || has_floor || f->activation == DP_ROWS_RELU,
                     .has_high = clips,
-                    .low = clips ? f->alpha : 0,
+                    .slope = f->alpha,
+                    .low = clips       ? f->alpha
+                           : has_floor ? f->beta
+                                       : 0,
                     .high = f->beta,
-                    .is_plain = f->activation <= DP_ROWS_CLIP};
+                    .is_plain = f->activation <= DP_ROWS_CLIP || leaks};
 }
 
 /* n sums, and the residual (or NULL), in the order of rv_end.finish. */
@@ -92,16 +97,41 @@ static __attribute__((noinline, unused)) void rv_finish(const rv_end *e, const f
                       e->y + (ptrdiff_t)r * e->y_stride, e->columns);
 }
 
-/* rows x vectors sums, a clip and the residual. */
-DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors, rv sum[][RV_WIDE]) {
-    const bool late = e->finish->residual_last;
-    const ptrdiff_t step = e->y_stride, residual_step = e->residual_stride;
+/* Vector v of `vectors`, of which the last may be a part: `last` lanes. */
+DP_INLINE rv rv_load_column(const float *p, const size_t v, const size_t vectors, const bool is_whole, size_t last) {
+    return is_whole || v + 1 < vectors ? rv_load(p + v * RV_LANES) : rv_load_some(p + v * RV_LANES, last);
+}
+DP_INLINE void rv_store_column(float *p, const size_t v, const size_t vectors, const bool is_whole, size_t last, rv x) {
+    if (is_whole || v + 1 < vectors)
+        rv_store(p + v * RV_LANES, x);
+    else
+        rv_store_some(p + v * RV_LANES, last, x);
+}
+
+/* rows x vectors sums plus the residual. */
+DP_INLINE void rv_add_residual(const rv_end *e, const size_t rows, const size_t vectors, const bool is_whole,
+                               size_t last, rv sum[][RV_WIDE]) {
+    const ptrdiff_t step = e->residual_stride;
     const float *residual = e->residual;
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] +=
+            rv_load_column(residual + (ptrdiff_t)r * step, v, vectors, is_whole, last);
+    }
+}
+
+/* rows x vectors sums: a slope, a clip and the residual. */
+DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors, const bool is_whole,
+                        rv sum[][RV_WIDE]) {
+    const bool late = e->finish->residual_last;
+    const size_t last = e->columns - (vectors - 1) * RV_LANES;
+    const ptrdiff_t step = e->y_stride;
     float *y = e->y;
-    if (residual && !late) {
+    if (e->residual && !late)
+        rv_add_residual(e, rows, vectors, is_whole, last, sum);
+    if (e->has_slope) {
+        const rv slope = rv_spread(&e->slope);
         RV_UNROLL for (size_t r = 0; r < rows; r++) {
-            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] +=
-                rv_load(residual + (ptrdiff_t)r * residual_step + v * RV_LANES);
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_leak(sum[r][v], slope);
         }
     }
     if (e->has_low) {
@@ -116,21 +146,22 @@ DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors
             RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_at_most(sum[r][v], high);
         }
     }
-    if (residual && late) {
-        RV_UNROLL for (size_t r = 0; r < rows; r++) {
-            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] +=
-                rv_load(residual + (ptrdiff_t)r * residual_step + v * RV_LANES);
-        }
-    }
+    if (e->residual && late)
+        rv_add_residual(e, rows, vectors, is_whole, last, sum);
     RV_UNROLL for (size_t r = 0; r < rows; r++) {
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(y + (ptrdiff_t)r * step + v * RV_LANES, sum[r][v]);
+        RV_UNROLL for (size_t v = 0; v < vectors; v++)
+            rv_store_column(y + (ptrdiff_t)r * step, v, vectors, is_whole, last, sum[r][v]);
     }
 }
 
 /* Sums of a tile to where they belong. */
 DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vectors, rv sum[][RV_WIDE]) {
     if (e->is_plain && e->columns == vectors * RV_LANES) {
-        rv_plain(e, rows, vectors, sum);
+        rv_plain(e, rows, vectors, true, sum);
+        return;
+    }
+    if (RV_PARTS && vectors <= 2 && e->is_plain && e->columns > (vectors - 1) * RV_LANES) {
+        rv_plain(e, rows, vectors, false, sum);
         return;
     }
     float room[RV_SUMS * RV_LANES] __attribute__((aligned(64)));
@@ -142,7 +173,7 @@ DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vect
 
 /* The first n of `rows` rows of one vector. */
 DP_INLINE void rv_end_some(const rv_end *e, const size_t rows, size_t n, rv sum[][RV_WIDE]) {
-    if (e->is_plain && e->columns == RV_LANES && !e->residual) {
+    if (e->is_plain && !e->has_slope && e->columns == RV_LANES && !e->residual) {
         const rv low = rv_spread(&e->low), high = rv_spread(&e->high);
         const bool has_low = e->has_low, has_high = e->has_high;
         float *y = e->y;

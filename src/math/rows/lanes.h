@@ -68,6 +68,32 @@ DP_INLINE rv rv_load_part(const float *p, size_t n) {
     }
     return rv_load(room);
 }
+/* The first n lanes, 1 to RV_LANES, by masks where the rung's own vectors have them (RV_PARTS). */
+#define RV_PARTS (RV_LANES == DP_LANES && RV_LANES > 4)
+DP_INLINE rv rv_load_some(const float *p, size_t n) {
+#if RV_PARTS
+    return (rv)vf_load_f32_n(p, 0, n);
+#else
+    return n < RV_LANES ? rv_load_part(p, n) : rv_load(p);
+#endif
+}
+DP_INLINE void rv_store_some(float *p, size_t n, rv x) {
+#if RV_PARTS
+    vf_store_f32_n(p, 0, n, (vf)x);
+#else
+    for (size_t i = 0; i < n; i++)
+        p[i] = x[i];
+#endif
+}
+/* slope * x where x is below 0 */
+DP_INLINE rv rv_leak(rv x, rv slope) {
+#if RV_LANES == DP_LANES
+    return (rv)vf_blend(vf_lt((vf)x, vf_set(0.0f)), (vf)(slope * x), (vf)x);
+#else
+    rv_mask below = x < 0.0f;
+    return (rv)((below & (rv_mask)(slope * x)) | (~below & (rv_mask)x));
+#endif
+}
 /* The greater, the smaller; NaN of x stays: a maximum or minimum with it is the second operand. */
 DP_INLINE rv rv_at_least(rv x, rv low) {
 #if RV_LANES == DP_LANES

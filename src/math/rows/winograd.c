@@ -73,14 +73,23 @@ void DP_ROWS_NAME(dp_rows_winograd_in)(int m, const float *const *pixels, size_t
 
 /* One pixel, one vector of its columns. */
 DP_INLINE void pixel_out(const rv_end *e, rv x) {
-    if (e->is_plain && e->columns == RV_LANES && !e->residual) {
-        x = e->has_low ? rv_at_least(x, rv_spread(&e->low)) : x;
-        rv_store(e->y, e->has_high ? rv_at_most(x, rv_spread(&e->high)) : x);
+    if (!e->is_plain || e->has_slope || (!RV_PARTS && e->columns < RV_LANES)) {
+        float room[RV_LANES] __attribute__((aligned(64)));
+        rv_store(room, x);
+        rv_finish(e, room, RV_LANES, 1);
         return;
     }
-    float room[RV_LANES] __attribute__((aligned(64)));
-    rv_store(room, x);
-    rv_finish(e, room, RV_LANES, 1);
+    const bool is_whole = e->columns == RV_LANES, late = e->finish->residual_last;
+    if (e->residual && !late)
+        x += is_whole ? rv_load(e->residual) : rv_load_some(e->residual, e->columns);
+    x = e->has_low ? rv_at_least(x, rv_spread(&e->low)) : x;
+    x = e->has_high ? rv_at_most(x, rv_spread(&e->high)) : x;
+    if (e->residual && late)
+        x += is_whole ? rv_load(e->residual) : rv_load_some(e->residual, e->columns);
+    if (is_whole)
+        rv_store(e->y, x);
+    else
+        rv_store_some(e->y, e->columns, x);
 }
 
 DP_INLINE void tile_out(const int m, const dp_rows_tile *t, const dp_rows_finish *finish) {

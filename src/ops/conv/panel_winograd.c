@@ -128,7 +128,7 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
                                        .channels = (size_t)c->channels,
                                        .panels = panels,
                                        .panel_stride = panel,
-                                       .next = c->is_far ? next : NULL};
+                                       .next = c->is_far || c->units == 1 ? next : NULL};
             const dp_rows_block b = {.rows = pointers + (size_t)k * rows,
                                      .count = (size_t)count,
                                      .columns = (size_t)columns,
