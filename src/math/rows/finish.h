@@ -9,7 +9,7 @@
 
 enum {
     RV_WIDE = 8,          /* vectors of the widest tile */
-    RV_SUMS = 2 * RV_TILE /* of any tile */
+    RV_SUMS = 2 * (RV_TALL > RV_TILE ? RV_TALL : RV_TILE) /* of any tile */
 };
 
 typedef struct rv_end {

@@ -301,6 +301,7 @@ static void activate(const dp_rows_finish *finish, const float *x, float *y, siz
 
 const dp_rows_table DP_ROWS_NAME(dp_rows_table) = {.tile = RV_TILE,
                                                    .run = run,
+                                                   .product = DP_ROWS_NAME(dp_rows_product_run),
                                                    .depthwise = DP_ROWS_NAME(dp_rows_pixels),
                                                    .winograd_in = DP_ROWS_NAME(dp_rows_winograd_in),
                                                    .winograd_out = DP_ROWS_NAME(dp_rows_winograd_out),

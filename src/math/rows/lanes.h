@@ -27,6 +27,12 @@
 #define RV_TILE 4
 #endif
 #endif
+/* Rows of a tile of evenly spaced rows, which need no address each. */
+#if RV_LANES == 16
+#define RV_TALL 14
+#else
+#define RV_TALL RV_TILE
+#endif
 #ifndef DP_ROWS_NAME
 #define DP_ROWS_NAME DP_RUNG
 #endif

@@ -70,6 +70,19 @@ typedef struct dp_rows_block {
     ptrdiff_t residual_stride;
 } dp_rows_block;
 
+/* The same for rows a constant distance apart, of one tap: a plain product. Bits are those of `run`. */
+typedef struct dp_rows_product {
+    const float *x; /* element (r, i) at x + r * x_stride + i */
+    ptrdiff_t x_stride;
+    size_t rows, k;
+    const float *panels, *bias; /* of column 0; bias or NULL */
+    size_t first, columns;      /* [first, first + columns); first is a multiple of 16 */
+    float *y;                   /* as in dp_rows_block */
+    ptrdiff_t y_stride;
+    const float *residual;
+    ptrdiff_t residual_stride;
+} dp_rows_product;
+
 /* Some lines of the output of a depthwise convolution, some of their channels. Pairs are y, x. */
 typedef struct dp_rows_depthwise {
     const float *x;             /* of the image: channel 0 of the first pixel */
@@ -108,6 +121,8 @@ typedef struct dp_rows_table {
     size_t tile; /* rows of a tile */
     /* sums: room for count * columns rounded up to 16 floats (dp_rows_room), 64-byte aligned */
     void (*run)(const dp_rows_weights *weights, const dp_rows_block *block, const dp_rows_finish *finish, float *sums);
+    /* sums: dp_rows_room(rows, least(columns, 256)) */
+    void (*product)(const dp_rows_product *product, const dp_rows_finish *finish, float *sums);
     void (*depthwise)(const dp_rows_depthwise *part, const dp_rows_finish *finish);
     /* (m + 2)^2 pixels to the left rows of as many products; whole vectors are written, `step` floats apart */
     void (*winograd_in)(int m, const float *const *pixels, size_t channels, float *out, size_t step);
