@@ -1,6 +1,7 @@
 /*
- * product.c - rows that lie evenly spaced times panels: a plain product, for which a tile may be taller than where every
- * row has an address of its own. While the rows pass by a pair of panels, the pair that comes next is fetched from memory.
+ * product.c - rows that lie evenly spaced times panels: a plain product, for which a tile may be taller than where
+ * every row has an address of its own. While the rows pass by a pair of panels, the pair that comes next is fetched
+ * from memory.
  */
 #include "math/rows/finish.h"
 #include "math/rows/rung.h"
@@ -162,9 +163,12 @@ static void run_pair(const part *p, size_t at) {
         bias[c] = c < columns ? all->bias[column + c] : 0;
     tile t = {.x_stride = (size_t)all->x_stride,
               .k = p->k,
-              .weights = all->panels + column / DP_ROWS_PANEL * stride + p->k_first * DP_ROWS_PANEL + column % DP_ROWS_PANEL,
+              .weights =
+                  all->panels + column / DP_ROWS_PANEL * stride + p->k_first * DP_ROWS_PANEL + column % DP_ROWS_PANEL,
               .panel_stride = stride,
-              .bias = !all->bias ? zeros : columns < WIDTH ? bias : all->bias + column,
+              .bias = !all->bias        ? zeros
+                      : columns < WIDTH ? bias
+                                        : all->bias + column,
               .sums_stride = p->sums_stride,
               .starts = starts,
               .ends = ends,
@@ -184,8 +188,8 @@ static void run_pair(const part *p, size_t at) {
         t.end.y = all->y + (ptrdiff_t)row * all->y_stride + column;
         t.end.residual = all->residual ? all->residual + (ptrdiff_t)row * all->residual_stride + column : NULL;
         /* addresses only, perhaps behind the last panel: nothing is read */
-        t.next = (const char *)((uintptr_t)next + (fetched < panel_bytes ? fetched
-                                                                         : fetched - panel_bytes + stride * sizeof(float)));
+        t.next = (const char *)((uintptr_t)next +
+                                (fetched < panel_bytes ? fetched : fetched - panel_bytes + stride * sizeof(float)));
         tiles[vectors - 1][end - row - 1](&t);
         row = end;
     }

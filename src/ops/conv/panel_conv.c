@@ -103,7 +103,9 @@ static dp_status take_operands(const dp_operator_call *call, dp_panel_conv *c) {
 }
 
 static dp_status make_plan(const dp_operator_call *call, dp_panel_conv *c, dp_plan **out_plan) {
-    static const char *const names[] = {"rows", "band", "depthwise", "transposed", "winograd"};
+    static const char *const names[] = {"rows", "band", "depthwise", "transposed", "winograd", "product"};
+    if (dp_panel_is_product(c))
+        c->way = DP_PANEL_PRODUCT;
     dp_panel_divide(c, dp_pool_width());
     if (c->scratch_bytes > (size_t)1 << 40)
         return dp_fail(DP_ERR_OUT_OF_MEMORY, "%s of this size needs more room than any machine has", call->op->name);

@@ -14,7 +14,8 @@ typedef enum dp_panel_way {
     DP_PANEL_BAND,       /* few channels: lines are copied with their padding, and a line of the window is one tap */
     DP_PANEL_DEPTHWISE,  /* sums of pixels */
     DP_PANEL_TRANSPOSED, /* by phases: pixels whose windows have the same taps */
-    DP_PANEL_WINOGRAD    /* tiles of 2 x 2 or 4 x 4 pixels (panel_winograd.c) */
+    DP_PANEL_WINOGRAD,   /* tiles of 2 x 2 or 4 x 4 pixels (panel_winograd.c) */
+    DP_PANEL_PRODUCT     /* rows that lie evenly spaced (panel_product.c) */
 } dp_panel_way;
 
 typedef struct dp_panel_conv {
@@ -74,6 +75,11 @@ void dp_panel_low_transposed(void *job, size_t tile, void *scratch);
 /* Of Winograd's way: its division, and piece number `tile`. */
 void dp_panel_divide_winograd(dp_panel_conv *conv, int64_t wanted);
 void dp_panel_winograd_piece(void *job, size_t tile, void *scratch);
+
+/* Likewise of the product's way, and whether a convolution that goes by rows can take it. */
+bool dp_panel_is_product(const dp_panel_conv *conv);
+void dp_panel_divide_product(dp_panel_conv *conv, int64_t wanted);
+void dp_panel_product_piece(void *job, size_t tile, void *scratch);
 
 static inline int64_t dp_panel_up(int64_t n, int64_t by) {
     return (n + by - 1) / by;

@@ -139,6 +139,9 @@ void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
     case DP_PANEL_WINOGRAD:
         dp_panel_divide_winograd(c, wanted);
         break;
+    case DP_PANEL_PRODUCT:
+        dp_panel_divide_product(c, wanted);
+        break;
     default:
         divide_rows(c, wanted);
     }
@@ -383,7 +386,7 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
 dp_status dp_panel_run(dp_plan *plan) {
     const dp_panel_conv *c = dp_plan_state(plan);
     static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece,
-                                      dp_panel_winograd_piece};
+                                      dp_panel_winograd_piece, dp_panel_product_piece};
     static const dp_tile_fn low_ways[] = {dp_panel_low_rows, dp_panel_low_band, depthwise_piece,
                                           dp_panel_low_transposed};
     if (!c->batch || !c->out[0] || !c->out[1])
