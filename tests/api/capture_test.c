@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_nonzero.h"
 #include "doppel/insn.h"
 #include "doppel/launch.h"
 
@@ -241,6 +242,13 @@ TEST(refusals) {
     CHECK_FAILS(ACL_ERROR_RT_STREAM_CAPTURED, aclrtDestroyStream(stream), "destroyed");
     aclrtStreamStatus progress;
     CHECK_FAILS(ACL_ERROR_RT_STREAM_CAPTURED, aclrtStreamQuery(stream, &progress), "progress");
+    const int64_t dims[] = {N, 1}, strides[] = {1, 1};
+    aclTensor *in = tensor(a), *found = aclCreateTensor(dims, 2, ACL_INT64, strides, 0, ACL_FORMAT_ND, dims, 2, b);
+    uint64_t bytes;
+    aclOpExecutor *executor;
+    CHECK_OK(aclnnNonzeroGetWorkspaceSize(in, found, &bytes, &executor));
+    CHECK_FAILS(ACL_ERROR_RT_STREAM_CAPTURED, aclnnNonzero(NULL, bytes, executor, stream), "depend on data");
+    CHECK(!aclDestroyTensor(in) && !aclDestroyTensor(found));
     CHECK_OK(aclrtSynchronizeDevice());
     CHECK_OK(aclmdlRICaptureEnd(stream, &graph));
     CHECK_OK(aclmdlRIExecuteAsync(graph, stream)); /* an empty one */
