@@ -461,6 +461,131 @@ static void masks(void **state) {
             }
 }
 
+/* A path without repeats and blanks is the labels. */
+static bool spells(const int *path, int64_t length, int64_t blank, const int64_t *labels, int64_t n_labels) {
+    int64_t at = 0;
+    for (int64_t t = 0; t < length; t++) {
+        if (path[t] == blank || (t > 0 && path[t] == path[t - 1]))
+            continue;
+        if (at == n_labels || labels[at++] != path[t])
+            return false;
+    }
+    return at == n_labels;
+}
+
+enum { TIME = 5, BATCH = 4, CLASSES = 3 };
+
+/* Sums over all paths; share[t][c]: of those that are at c at time t. */
+static double all_paths(const double *log_probs, int64_t length, int64_t blank, const int64_t *labels, int64_t n_labels,
+                        double share[TIME][CLASSES]) {
+    int path[TIME];
+    double all = 0;
+    int64_t paths = (int64_t)pow(CLASSES, (double)length);
+    memset(share, 0, TIME * sizeof share[0]);
+    for (int64_t number = 0; number < paths; number++) {
+        double p = 0;
+        for (int64_t t = 0, rest = number; t < length; t++, rest /= CLASSES) {
+            path[t] = (int)(rest % CLASSES);
+            p += log_probs[t * CLASSES + path[t]];
+        }
+        if (!spells(path, length, blank, labels, n_labels))
+            continue;
+        all += exp(p);
+        for (int64_t t = 0; t < length; t++)
+            share[t][path[t]] += exp(p);
+    }
+    return all;
+}
+
+/* form: targets in one row, or one behind the other; the blank is the first class or the last. */
+static void one_ctc(aclDataType type, int form) {
+    static const int64_t lengths[BATCH] = {5, 4, 3, 2},
+                         counts[BATCH] = {2, 3, 0, 3}; /* the last cannot be spelled: an infinite loss */
+    const int64_t blank = form & 1 ? CLASSES - 1 : 0;
+    const bool packed = form & 2, zero_infinity = form & 4;
+    tensor probs = make_tensor(type, 3, (int64_t[]){TIME, BATCH, CLASSES}, STRIDED),
+           targets = make_tensor(packed ? ACL_INT32 : ACL_INT64, packed ? 1 : 2,
+                                 packed ? (int64_t[]){8} : (int64_t[]){BATCH, 3}, STRIDED),
+           loss = make_tensor(type, 1, (int64_t[]){BATCH}, STRIDED),
+           alpha = make_tensor(type, 3, (int64_t[]){BATCH, TIME, 8}, STRIDED),
+           grad = any_tensor(type, 1, (int64_t[]){BATCH}, 0.5, 1), out = make_tensor(type, 3, probs.dims, TRANSPOSED);
+    int64_t labels[BATCH][3] = {{0}}, at = 0;
+    for (int64_t i = 0; i < TIME * BATCH; i++) {
+        double x[CLASSES], sum = 0;
+        for (int c = 0; c < CLASSES; c++)
+            sum += exp(x[c] = random_between(-1, 1));
+        for (int c = 0; c < CLASSES; c++)
+            set_element(&probs, i * CLASSES + c, x[c] - log(sum));
+    }
+    for (int64_t i = 0; i < targets.count; i++)
+        set_element(&targets, i, (double)blank); /* what nobody reads */
+    for (int n = 0; n < BATCH; n++)
+        for (int64_t i = 0; i < counts[n]; i++) {
+            labels[n][i] = (blank + 1 + (n == 1 ? i % 2 : (int64_t)(random_bits() % 2))) % CLASSES;
+            set_element(&targets, packed ? at++ : n * 3 + i, (double)labels[n][i]);
+        }
+    aclIntArray *inputs = aclCreateIntArray(lengths, BATCH), *outputs = aclCreateIntArray(counts, BATCH);
+    arguments call = begin_call("CtcLoss"), back = begin_call("CtcLossBackward");
+    put(&call, "log_probs", probs.handle);
+    put(&call, "targets", targets.handle);
+    put(&call, "input_lengths_list", inputs);
+    put(&call, "target_lengths_list", outputs);
+    put_integer(&call, "blank", blank);
+    put(&call, "neg_log_likelihood", loss.handle);
+    put(&call, "log_alpha", alpha.handle);
+    must(&call);
+    put(&back, "grad", grad.handle);
+    put(&back, "log_probs", probs.handle);
+    put(&back, "targets", targets.handle);
+    put(&back, "input_lengths", inputs);
+    put(&back, "target_lengths", outputs);
+    put(&back, "neg_log_likelihood", loss.handle);
+    put(&back, "log_alpha", alpha.handle);
+    put_integer(&back, "blank", blank);
+    put_integer(&back, "zero_infinity", zero_infinity);
+    put(&back, "out", out.handle);
+    must(&back);
+    for (int64_t n = 0; n < BATCH; n++) {
+        double rows[TIME * CLASSES], share[TIME][CLASSES];
+        for (int64_t t = 0; t < TIME; t++)
+            for (int64_t c = 0; c < CLASSES; c++)
+                rows[t * CLASSES + c] = get_element(&probs, (t * BATCH + n) * CLASSES + c);
+        double all = all_paths(rows, lengths[n], blank, labels[n], counts[n], share);
+        assert_true(n != 3 || get_element(&loss, n) == INFINITY);
+        if (n != 3)
+            near("loss", &loss, n, -log(all), 1);
+        for (int64_t t = 0; t < TIME; t++)
+            for (int64_t c = 0; c < CLASSES; c++) {
+                double want = get_element(&grad, n) * (exp(rows[t * CLASSES + c]) - share[t][c] / all);
+                if (n != 3 || zero_infinity)
+                    near("gradient", &out, (t * BATCH + n) * CLASSES + c, t < lengths[n] && n != 3 ? want : 0, 1);
+            }
+    }
+    assert_true(untouched_outside(&out) && untouched_outside(&alpha) && untouched_outside(&loss));
+    put_integer(&call, "blank", CLASSES);
+    refused(&call, "must be one of the classes, 0 to 2");
+    put_integer(&call, "blank", blank);
+    set_element(&targets, 1, CLASSES);
+    fails_when_run(&call, "a label of batch element 0 is none of the classes");
+    put(&call, "log_alpha", probs.handle);
+    refused(&call, "log_alpha");
+    aclDestroyIntArray(inputs);
+    aclDestroyIntArray(outputs);
+    free_tensor(&probs);
+    free_tensor(&targets);
+    free_tensor(&loss);
+    free_tensor(&alpha);
+    free_tensor(&grad);
+    free_tensor(&out);
+}
+
+static void ctc(void **state) {
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (int form = 0; form < 8; form++)
+            one_ctc(types[t], form);
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -480,6 +605,7 @@ int main(void) {
                                        cmocka_unit_test(confusion_transposes),
                                        cmocka_unit_test(sequences_and_fills),
                                        cmocka_unit_test(scatter_lists),
-                                       cmocka_unit_test(masks)};
+                                       cmocka_unit_test(masks),
+                                       cmocka_unit_test(ctc)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

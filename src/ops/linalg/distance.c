@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/elementwise/kernels.h"
+#include "ops/doubles.h"
 #include "ops/loop.h"
 #include "ops/op.h"
 #include "ops/tiles.h"
@@ -67,27 +67,14 @@ static char *place(const job *j, int view, int64_t batch, int64_t row) {
 }
 
 static void load(const job *j, int view, int64_t batch, int64_t row, int64_t n, double *to) {
-    const int element = j->plan->tensors[j->s->slot[view]].view.element;
-    const dp_convert_fn convert = dp_elementwise_current()->load[element][DP_COMPUTE_F64];
-    const int64_t step = j->s->column[view] * (int64_t)dp_element_bytes(element);
-    const char *from = place(j, view, batch, row);
-    if (j->s->column[view] == 1)
-        convert(to, from, (size_t)n);
-    else
-        for (int64_t i = 0; i < n; i++)
-            convert(to + i, from + i * step, 1);
+    dp_doubles_load(j->plan->tensors[j->s->slot[view]].view.element, place(j, view, batch, row), j->s->column[view], n,
+                    to);
 }
 
 static void store(const job *j, int64_t batch, int64_t row, int64_t first, int64_t n, const double *from) {
     const int element = j->plan->tensors[j->s->slot[VIEW_OUT]].view.element;
-    const dp_convert_fn convert = dp_elementwise_current()->store[element][DP_COMPUTE_F64];
     const int64_t step = j->s->column[VIEW_OUT] * (int64_t)dp_element_bytes(element);
-    char *to = place(j, VIEW_OUT, batch, row) + first * step;
-    if (j->s->column[VIEW_OUT] == 1)
-        convert(to, from, (size_t)n);
-    else
-        for (int64_t i = 0; i < n; i++)
-            convert(to + i * step, from + i, 1);
+    dp_doubles_store(element, place(j, VIEW_OUT, batch, row) + first * step, j->s->column[VIEW_OUT], n, from);
 }
 
 /* BLOCK rows of x1 of one batch against all rows of x2, BLOCK at a time. */

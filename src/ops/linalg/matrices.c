@@ -1,6 +1,6 @@
 #include "ops/linalg/matrices.h"
 
-#include "ops/elementwise/kernels.h"
+#include "ops/doubles.h"
 
 dp_status dp_matrices_of(const dp_arg *arg, int dims, dp_matrices *out) {
     const dp_tensor *t = arg->as.tensor;
@@ -52,31 +52,23 @@ static char *matrix_at(dp_plan *plan, const dp_matrices *m, int64_t index) {
 }
 
 void dp_matrix_load(dp_plan *plan, const dp_matrices *m, int64_t index, bool transposed, double *to) {
-    const dp_convert_fn load = dp_elementwise_current()->load[m->element][DP_COMPUTE_F64];
     const int64_t width = (int64_t)dp_element_bytes(m->element);
     const char *from = matrix_at(plan, m, index);
-    for (int64_t i = 0; i < m->rows; i++) {
-        if (m->column_stride == 1 && !transposed) {
-            load(to + i * m->columns, from + i * m->row_stride * width, (size_t)m->columns);
-            continue;
-        }
-        for (int64_t k = 0; k < m->columns; k++)
-            load(transposed ? to + k * m->rows + i : to + i * m->columns + k,
-                 from + (i * m->row_stride + k * m->column_stride) * width, 1);
-    }
+    for (int64_t i = 0; i < (transposed ? m->columns : m->rows); i++)
+        if (transposed)
+            dp_doubles_load(m->element, from + i * m->column_stride * width, m->row_stride, m->rows, to + i * m->rows);
+        else
+            dp_doubles_load(m->element, from + i * m->row_stride * width, m->column_stride, m->columns,
+                            to + i * m->columns);
 }
 
 void dp_matrix_store(dp_plan *plan, const dp_matrices *m, int64_t index, bool transposed, const double *from) {
-    const dp_convert_fn store = dp_elementwise_current()->store[m->element][DP_COMPUTE_F64];
     const int64_t width = (int64_t)dp_element_bytes(m->element);
     char *to = matrix_at(plan, m, index);
-    for (int64_t i = 0; i < m->rows; i++) {
-        if (m->column_stride == 1 && !transposed) {
-            store(to + i * m->row_stride * width, from + i * m->columns, (size_t)m->columns);
-            continue;
-        }
-        for (int64_t k = 0; k < m->columns; k++)
-            store(to + (i * m->row_stride + k * m->column_stride) * width,
-                  transposed ? from + k * m->rows + i : from + i * m->columns + k, 1);
-    }
+    for (int64_t i = 0; i < (transposed ? m->columns : m->rows); i++)
+        if (transposed)
+            dp_doubles_store(m->element, to + i * m->column_stride * width, m->row_stride, m->rows, from + i * m->rows);
+        else
+            dp_doubles_store(m->element, to + i * m->row_stride * width, m->column_stride, m->columns,
+                             from + i * m->columns);
 }

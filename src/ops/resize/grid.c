@@ -10,24 +10,12 @@
 #include <string.h>
 
 #include "ops/elementwise/kernels.h"
+#include "ops/resize/grid.h"
 #include "ops/tiles.h"
-#include "ops/window.h"
-
-enum { LINEAR, NEAREST, CUBIC };
-enum { ZEROS, BORDER, REFLECTION };
-enum { TAPS = 16 };
-
-typedef struct sampling {
-    dp_image x, y;
-    int grid_slot, grid_element, space, interpolation, padding;
-    bool align;
-    int64_t grid_stride[2 + DP_SPACE]; /* batch, z, y, x, coordinate */
-    size_t scratch_bytes;
-} sampling;
 
 typedef struct job {
     dp_plan *plan;
-    const sampling *s;
+    const dp_grid *s;
 } job;
 
 /* Scratch of one row of results. */
@@ -40,14 +28,15 @@ typedef struct row_room {
 } row_room;
 
 static size_t room_bytes(int64_t width) {
-    return (size_t)width * (sizeof(double) + TAPS * (sizeof(int64_t) + sizeof(float)) + (DP_SPACE + 2) * sizeof(float));
+    return (size_t)width *
+           (sizeof(double) + DP_GRID_TAPS * (sizeof(int64_t) + sizeof(float)) + (DP_SPACE + 2) * sizeof(float));
 }
 
 static row_room room_in(void *scratch, int64_t width) {
     row_room r = {.raw = scratch};
     r.at = (int64_t *)(r.raw + width);
-    r.weight = (float *)(r.at + TAPS * width);
-    float *rest = r.weight + TAPS * width;
+    r.weight = (float *)(r.at + DP_GRID_TAPS * width);
+    float *rest = r.weight + DP_GRID_TAPS * width;
     for (int d = 0; d < DP_SPACE; d++)
         r.place[d] = rest + d * width;
     r.values = rest + DP_SPACE * width;
@@ -55,12 +44,11 @@ static row_room room_in(void *scratch, int64_t width) {
     return r;
 }
 
-/* What lies outside is brought to where it is read; places too far to count (and NaN) lie nowhere. */
-static float pad(const sampling *s, float x, int64_t size) {
+float dp_grid_pad(const dp_grid *s, float x, int64_t size) {
     const float far = 1 << 30;
     if (!(x > -far && x < far))
         x = x >= far ? far : -far;
-    if (s->padding == REFLECTION) {
+    if (s->padding == DP_GRID_REFLECTION) {
         float low = s->align ? 0 : -0.5f, span = s->align ? (float)(size - 1) : (float)size;
         if (span <= 0)
             return 0;
@@ -68,12 +56,12 @@ static float pad(const sampling *s, float x, int64_t size) {
         bool back = fmodf(floorf(distance / span), 2) != 0;
         x = (back ? span - rest : rest) + low;
     }
-    if (s->padding != ZEROS)
+    if (s->padding != DP_GRID_ZEROS)
         x = x < 0 ? 0 : x > (float)(size - 1) ? (float)(size - 1) : x;
     return x;
 }
 
-static float place_of(const sampling *s, float coordinate, int64_t size) {
+float dp_grid_place(const dp_grid *s, float coordinate, int64_t size) {
     return s->align ? (coordinate + 1) / 2 * (float)(size - 1) : ((coordinate + 1) * (float)size - 1) / 2;
 }
 
@@ -85,21 +73,20 @@ static float cubic(float x) {
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* Up to four elements and weights along one axis; returns how many. */
-static int along(const sampling *s, float place, int64_t size, int64_t *at, float *weight) {
-    if (s->interpolation == CUBIC) {
+int dp_grid_along(const dp_grid *s, float place, int64_t size, int64_t *at, float *weight) {
+    if (s->interpolation == DP_GRID_CUBIC) {
         const float far = 1 << 29;
         place = place > -far && place < far ? place : -far;
         float base = floorf(place);
         for (int k = 0; k < 4; k++) {
             float x = base - 1 + (float)k;
-            at[k] = (int64_t)rintf(pad(s, x, size));
+            at[k] = (int64_t)rintf(dp_grid_pad(s, x, size));
             weight[k] = cubic(place - x);
         }
         return 4;
     }
-    place = pad(s, place, size);
-    if (s->interpolation == NEAREST) {
+    place = dp_grid_pad(s, place, size);
+    if (s->interpolation == DP_GRID_NEAREST) {
         at[0] = (int64_t)rintf(place);
         weight[0] = 1;
         return 1;
@@ -112,14 +99,14 @@ static int along(const sampling *s, float place, int64_t size, int64_t *at, floa
 }
 
 /* All taps of the row's positions. Returns their number. */
-static int find_taps(const sampling *s, int64_t width, row_room *room) {
+static int find_taps(const dp_grid *s, int64_t width, row_room *room) {
     int taps = 0;
     for (int64_t o = 0; o < width; o++) {
         int64_t at[DP_SPACE][4] = {{0}};
         float weight[DP_SPACE][4] = {{1}, {1}, {1}};
         int n[DP_SPACE] = {1, 1, 1};
         for (int d = DP_SPACE - s->space; d < DP_SPACE; d++)
-            n[d] = along(s, room->place[d][o], s->x.size[d], at[d], weight[d]);
+            n[d] = dp_grid_along(s, room->place[d][o], s->x.size[d], at[d], weight[d]);
         taps = 0;
         for (int a = 0; a < n[0]; a++)
             for (int b = 0; b < n[1]; b++)
@@ -142,7 +129,7 @@ static int find_taps(const sampling *s, int64_t width, row_room *room) {
     for (int64_t o = 0; o < width; o++)                                                                                \
         ((T *)room->raw)[o] = at[o] < 0 ? 0 : ((const T *)plane)[at[o]];
 
-static void add_tap(const sampling *s, const char *plane, int tap, int64_t width, row_room *room) {
+static void add_tap(const dp_grid *s, const char *plane, int tap, int64_t width, row_room *room) {
     const int64_t *at = room->at + tap * width;
     const float *weight = room->weight + tap * width;
     const float *values = room->values;
@@ -160,7 +147,7 @@ static void add_tap(const sampling *s, const char *plane, int tap, int64_t width
 /* Row (n, z, y) of all channels: the taps are the same for each. */
 static void sample_row(void *context, size_t tile, void *scratch) {
     const job *j = context;
-    const sampling *s = j->s;
+    const dp_grid *s = j->s;
     const int64_t width = s->y.size[2];
     row_room room = room_in(scratch, width);
     int64_t y = (int64_t)tile % s->y.size[1], z = (int64_t)tile / s->y.size[1] % s->y.size[0];
@@ -172,7 +159,7 @@ static void sample_row(void *context, size_t tile, void *scratch) {
             (const char *)dp_plan_data(j->plan, s->grid_slot) + at * (int64_t)dp_element_bytes(s->grid_element);
         const float *from = dp_image_load(s->grid_element, data, s->grid_stride[3], width, room.place[d]);
         for (int64_t o = 0; o < width; o++)
-            room.place[d][o] = place_of(s, from[o], s->x.size[d]);
+            room.place[d][o] = dp_grid_place(s, from[o], s->x.size[d]);
     }
     int taps = find_taps(s, width, &room);
     for (int64_t c = 0; c < s->y.channels; c++) {
@@ -184,14 +171,14 @@ static void sample_row(void *context, size_t tile, void *scratch) {
 }
 
 static dp_status run_sample(dp_plan *plan) {
-    const sampling *s = dp_plan_state(plan);
+    const dp_grid *s = dp_plan_state(plan);
     job j = {plan, s};
     if (!s->y.size[2] || !s->y.channels)
         return DP_OK;
     return dp_tiles_run((size_t)(s->y.batch * s->y.size[0] * s->y.size[1]), s->scratch_bytes, sample_row, &j);
 }
 
-static dp_status take_grid(const dp_arg *arg, sampling *s) {
+dp_status dp_grid_take(const dp_arg *arg, dp_grid *s) {
     const dp_tensor *t = arg->as.tensor;
     int64_t dims[2 + DP_SPACE];
     dims[0] = s->y.batch;
@@ -211,24 +198,23 @@ static dp_status take_grid(const dp_arg *arg, sampling *s) {
     return DP_OK;
 }
 
-static dp_status take_options(const dp_operator_call *call, sampling *s) {
-    const dp_arg *in = call->in;
-    int64_t interpolation = dp_arg_integer(&in[2], 0), padding = dp_arg_integer(&in[3], 0);
+dp_status dp_grid_options(const dp_arg *in, dp_grid *s) {
+    int64_t interpolation = dp_arg_integer(&in[0], 0), padding = dp_arg_integer(&in[1], 0);
     if (interpolation < 0 || interpolation > (s->space == 2 ? 2 : 1))
-        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 (linear)%s or 1 (nearest)%s", in[2].name,
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 (linear)%s or 1 (nearest)%s", in[0].name,
                        (long long)interpolation, s->space == 2 ? "," : "", s->space == 2 ? " or 2 (cubic)" : "");
     if (padding < 0 || padding > 2)
-        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 (zeros), 1 (border) or 2 (reflection)", in[3].name,
+        return dp_fail(DP_ERR_ARGUMENT, "%s is %lld, but must be 0 (zeros), 1 (border) or 2 (reflection)", in[1].name,
                        (long long)padding);
     s->interpolation = (int)interpolation;
     s->padding = (int)padding;
-    s->align = dp_arg_integer(&in[4], 0) != 0;
+    s->align = dp_arg_integer(&in[2], 0) != 0;
     return DP_OK;
 }
 
 static dp_status prepare_sample(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *in = call->in, *out = &call->out[0];
-    sampling s = {.space = *(const int *)call->op->function->detail};
+    dp_grid s = {.space = *(const int *)call->op->function->detail};
     const dp_arg *tensors[] = {&in[0], &in[1], out};
     dp_status status = DP_OK;
     for (int i = 0; i < 3 && status == DP_OK; i++)
@@ -246,9 +232,9 @@ static dp_status prepare_sample(const dp_operator_call *call, dp_plan **out_plan
     expected.channels = s.x.channels;
     status = dp_image_expect(out, &s.y, &expected, in[0].name);
     if (status == DP_OK)
-        status = take_grid(&in[1], &s);
+        status = dp_grid_take(&in[1], &s);
     if (status == DP_OK)
-        status = take_options(call, &s);
+        status = dp_grid_options(&in[2], &s);
     for (int d = 0; d < DP_SPACE && status == DP_OK; d++)
         if (s.x.size[d] < 1 && dp_tensor_count(out->as.tensor))
             status = dp_fail(DP_ERR_ARGUMENT, "%s is empty, but must have elements to sample", in[0].name);
