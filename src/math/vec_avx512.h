@@ -117,6 +117,8 @@ DP_INLINE vf vf_partner(vf a, vf b, unsigned d) {
 DP_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 DP_INLINE vf vf_least(vf a, vf b) { return _mm512_min_ps(a, b); }
 DP_INLINE vf vf_greatest(vf a, vf b) { return _mm512_max_ps(a, b); }
+/* Any float for n: infinities give infinity and zero, a NaN stays. */
+#define DP_SCALE_ANY
 DP_INLINE vf vf_scale(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 DP_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 DP_INLINE vf vf_abs(vf a) { return (vf)((vi)a & 0x7fffffff); }
