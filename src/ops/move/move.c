@@ -10,6 +10,10 @@ enum { GRAIN = 16384 };
 typedef struct job {
     dp_plan *plan;
     const dp_piece *piece;
+    dp_loop loop; /* of copies, elements of `width` bytes */
+    size_t width;
+    char *to;
+    const char *from;
 } job;
 
 static char *place_of(const job *j, int slot, int64_t offset) {
@@ -19,9 +23,28 @@ static char *place_of(const job *j, int slot, int64_t offset) {
 
 static void copy_range(void *context, size_t begin, size_t end) {
     const job *j = context;
-    const dp_piece *p = j->piece;
-    dp_loop_copy(&p->loop, place_of(j, p->to, p->to_offset), place_of(j, p->from, p->from_offset),
-                 dp_element_bytes(j->plan->tensors[p->to].view.element), begin, end);
+    dp_loop_copy(&j->loop, j->to, j->from, j->width, begin, end);
+}
+
+/* A few elements that lie side by side on both sides, 16 bytes at most, are copied as one. */
+static void join_elements(job *j) {
+    dp_loop *loop = &j->loop;
+    const int last = loop->rank - 1;
+    const int64_t n = loop->dims[last];
+    const size_t width = j->width * (size_t)n;
+    if (last < 1 || n < 2 || n > 16 || loop->strides[0][last] != 1 || loop->strides[1][last] != 1 || width > 16 ||
+        (width & (width - 1)) || ((uintptr_t)j->to | (uintptr_t)j->from) % width)
+        return;
+    for (int d = 0; d < last; d++)
+        if (loop->strides[0][d] % n || loop->strides[1][d] % n)
+            return;
+    for (int d = 0; d < last; d++) {
+        loop->strides[0][d] /= n;
+        loop->strides[1][d] /= n;
+    }
+    loop->rank--;
+    loop->count /= n;
+    j->width = width;
 }
 
 static void fill_range(void *context, size_t begin, size_t end) {
@@ -42,13 +65,18 @@ static void fill_range(void *context, size_t begin, size_t end) {
 static dp_status run(dp_plan *plan) {
     const dp_pieces *pieces = dp_plan_state(plan);
     for (int i = 0; i < pieces->count; i++) {
-        job j = {plan, &pieces->piece[i]};
-        size_t grain, width = dp_element_bytes(plan->tensors[j.piece->to].view.element);
+        job j = {.plan = plan, .piece = &pieces->piece[i]};
+        size_t grain;
         if (j.piece->from < 0) {
             dp_pool_for((size_t)j.piece->loop.count, GRAIN, fill_range, &j);
             continue;
         }
-        size_t units = dp_loop_copy_units(&j.piece->loop, width, &grain);
+        j.loop = j.piece->loop;
+        j.width = dp_element_bytes(plan->tensors[j.piece->to].view.element);
+        j.to = place_of(&j, j.piece->to, j.piece->to_offset);
+        j.from = place_of(&j, j.piece->from, j.piece->from_offset);
+        join_elements(&j);
+        size_t units = dp_loop_copy_units(&j.loop, j.width, &grain);
         dp_pool_for(units, grain, copy_range, &j);
     }
     return DP_OK;
