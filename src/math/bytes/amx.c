@@ -1,0 +1,140 @@
+/*
+ * amx.c - products by matrix tiles. Sixteen rows of the left side are a tile as they lie, and so are sixteen groups of a
+ * panel. Tiles of sums go through the caller's room to the end that all AVX-512 rungs share.
+ */
+#include "math/bytes/finish512.h"
+
+#include <string.h>
+
+#define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
+enum { TILE_ROWS = 16, TILE_BYTES = 64 };
+
+/* Tiles 0 to 3: sums; 4, 5: rows; 6, 7: weights. */
+static void configure(size_t rows) {
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } config;
+    memset(&config, 0, sizeof config);
+    config.palette = 1;
+    for (int t = 0; t < 8; t++) {
+        config.row_bytes[t] = TILE_BYTES;
+        config.rows[t] = (uint8_t)(t < 6 ? rows : TILE_ROWS);
+    }
+    AMX_ORDER();
+    _tile_loadconfig(&config);
+}
+
+/* One tile of rows by `wide` panels; sums[row][panel][16]. */
+FB_INLINE void one_tall(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
+                        size_t depth, int32_t *sums) {
+    AMX_ORDER();
+    _tile_zero(0);
+    if (wide > 1)
+        _tile_zero(1);
+    if (wide > 2)
+        _tile_zero(2);
+    if (wide > 3)
+        _tile_zero(3);
+    for (size_t k = 0; k < depth; k += TILE_BYTES, w += 16 * TILE_BYTES) {
+        _tile_loadd(4, a + k, a_stride);
+        _tile_loadd(6, w, TILE_BYTES);
+        _tile_dpbusd(0, 4, 6);
+        if (wide > 1) {
+            _tile_loadd(7, w + panel_bytes, TILE_BYTES);
+            _tile_dpbusd(1, 4, 7);
+        }
+        if (wide > 2) {
+            _tile_loadd(6, w + 2 * panel_bytes, TILE_BYTES);
+            _tile_dpbusd(2, 4, 6);
+        }
+        if (wide > 3) {
+            _tile_loadd(7, w + 3 * panel_bytes, TILE_BYTES);
+            _tile_dpbusd(3, 4, 7);
+        }
+    }
+    _tile_stored(0, sums, wide * TILE_BYTES);
+    if (wide > 1)
+        _tile_stored(1, sums + 16, wide * TILE_BYTES);
+    if (wide > 2)
+        _tile_stored(2, sums + 32, wide * TILE_BYTES);
+    if (wide > 3)
+        _tile_stored(3, sums + 48, wide * TILE_BYTES);
+    AMX_ORDER();
+}
+
+/* Two tiles of rows by up to two panels. */
+FB_INLINE void two_tall(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
+                        size_t depth, int32_t *sums) {
+    const uint8_t *below = a + TILE_ROWS * a_stride;
+    int32_t *sums_below = sums + TILE_ROWS * wide * 16;
+    AMX_ORDER();
+    _tile_zero(0);
+    _tile_zero(2);
+    if (wide > 1) {
+        _tile_zero(1);
+        _tile_zero(3);
+    }
+    for (size_t k = 0; k < depth; k += TILE_BYTES, w += 16 * TILE_BYTES) {
+        _tile_loadd(4, a + k, a_stride);
+        _tile_loadd(6, w, TILE_BYTES);
+        _tile_dpbusd(0, 4, 6);
+        _tile_loadd(5, below + k, a_stride);
+        _tile_dpbusd(2, 5, 6);
+        if (wide > 1) {
+            _tile_loadd(7, w + panel_bytes, TILE_BYTES);
+            _tile_dpbusd(1, 4, 7);
+            _tile_dpbusd(3, 5, 7);
+        }
+    }
+    _tile_stored(0, sums, wide * TILE_BYTES);
+    _tile_stored(2, sums_below, wide * TILE_BYTES);
+    if (wide > 1) {
+        _tile_stored(1, sums + 16, wide * TILE_BYTES);
+        _tile_stored(3, sums_below + 16, wide * TILE_BYTES);
+    }
+    AMX_ORDER();
+}
+
+/* Rows [row, row + rows) of up to 16, or 32 when `tall`; up to four panels, two when tall. */
+static void tile(const dp_bytes_block *b, const dp_bytes_finish *f, size_t row, size_t rows, bool tall, size_t column,
+                 size_t columns, int32_t *sums) {
+    const size_t depth = dp_bytes_depth(b->k), panel_bytes = depth * 16, vectors = (columns + 15) / 16;
+    const int8_t *w = b->panels + column / 16 * panel_bytes;
+    const uint8_t *a = b->a + row * b->a_stride;
+    if (tall && vectors == 2)
+        two_tall(2, a, b->a_stride, w, panel_bytes, depth, sums);
+    else if (tall)
+        two_tall(1, a, b->a_stride, w, panel_bytes, depth, sums);
+    else if (vectors == 4)
+        one_tall(4, a, b->a_stride, w, panel_bytes, depth, sums);
+    else if (vectors == 3)
+        one_tall(3, a, b->a_stride, w, panel_bytes, depth, sums);
+    else if (vectors == 2)
+        one_tall(2, a, b->a_stride, w, panel_bytes, depth, sums);
+    else
+        one_tall(1, a, b->a_stride, w, panel_bytes, depth, sums);
+    fb_finish(b, f, sums, row, rows, column, columns, vectors);
+}
+
+void dp_bytes_product_amx(const dp_bytes_block *b, const dp_bytes_finish *f, void *room) {
+    const size_t whole = b->rows / TILE_ROWS * TILE_ROWS, rest = b->rows - whole;
+    if (whole)
+        configure(TILE_ROWS);
+    for (size_t at = 0; at < b->columns && whole; at += 64) {
+        const size_t columns = b->columns - at < 64 ? b->columns - at : 64;
+        const size_t step = columns <= 32 ? 2 * TILE_ROWS : TILE_ROWS;
+        for (size_t r = 0; r < whole; r += step) {
+            const bool tall = step > TILE_ROWS && r + step <= whole;
+            const size_t left = whole - r, rows = left < step ? left : step;
+            tile(b, f, r, rows, tall, b->first + at, columns, room);
+        }
+    }
+    if (rest) {
+        configure(rest);
+        for (size_t at = 0; at < b->columns; at += 64)
+            tile(b, f, whole, rest, false, b->first + at, b->columns - at < 64 ? b->columns - at : 64, room);
+    }
+    _tile_release();
+}
