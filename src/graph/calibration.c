@@ -126,12 +126,14 @@ void dp_calibration_free(dp_calibration *c) {
 /* Observation. */
 
 static void least_and_greatest(const float *x, int64_t n, dp_range *out) {
-    *out = (dp_range){INFINITY, -INFINITY};
+    *out = (dp_range){INFINITY, -INFINITY, 0, 0};
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))
             continue;
         out->least = x[i] < out->least ? x[i] : out->least;
         out->greatest = x[i] > out->greatest ? x[i] : out->greatest;
+        out->sum += (double)x[i];
+        out->count++;
     }
 }
 
@@ -157,16 +159,43 @@ static void cut_off(const float *x, int64_t n, dp_range *range) {
     range->greatest = low + (float)(last + 1) * width;
 }
 
-static void see(const dp_calibration *c, const dp_value *value, dp_range *ranges) {
-    if (value->tensor.element != DP_F32 || value->is_constant)
-        return;
-    dp_range seen, *range = &ranges[value->mark - 1];
-    const int64_t n = dp_tensor_count(&value->tensor);
-    least_and_greatest(value->tensor.base, n, &seen);
+static void see_numbers(const dp_calibration *c, const float *x, int64_t n, dp_range *range) {
+    dp_range seen;
+    least_and_greatest(x, n, &seen);
     if (!c->whole_range && seen.least <= seen.greatest)
-        cut_off(value->tensor.base, n, &seen);
+        cut_off(x, n, &seen);
     range->least = seen.least < range->least ? seen.least : range->least;
     range->greatest = seen.greatest > range->greatest ? seen.greatest : range->greatest;
+    range->sum += seen.sum;
+    range->count += seen.count;
+}
+
+static dp_status see(const dp_calibration *c, const dp_value *value, dp_seen *all) {
+    if (value->tensor.element != DP_F32 || value->is_constant)
+        return DP_OK;
+    const dp_tensor *t = &value->tensor;
+    dp_seen *seen = &all[value->mark - 1];
+    see_numbers(c, t->base, dp_tensor_count(t), &seen->all);
+    if (t->rank != 4 || dp_tensor_count(t) == 0)
+        return DP_OK;
+    if (!seen->channels) {
+        seen->n_channels = t->dims[1];
+        seen->channels = dp_alloc(DP_MEM_GRAPH, (size_t)t->dims[1] * sizeof *seen->channels);
+        if (!seen->channels)
+            return no_memory();
+        for (int64_t i = 0; i < t->dims[1]; i++)
+            seen->channels[i] = (dp_range){INFINITY, -INFINITY, 0, 0};
+    }
+    const int64_t plane = t->dims[2] * t->dims[3];
+    for (int64_t i = 0; i < t->dims[0] * t->dims[1]; i++)
+        see_numbers(c, (const float *)t->base + i * plane, plane, &seen->channels[i % t->dims[1]]);
+    return DP_OK;
+}
+
+void dp_seen_free(dp_seen *seen, uint32_t n) {
+    for (uint32_t i = 0; seen && i < n; i++)
+        dp_free(seen[i].channels);
+    dp_free(seen);
 }
 
 /* Marks values with numbers from 1 on; uses[mark - 1] then counts readers. */
@@ -223,17 +252,16 @@ static dp_status keep_outputs(dp_calibration *c, dp_sample *sample, const dp_gra
     return DP_OK;
 }
 
-static dp_status observe_sample(dp_calibration *c, dp_sample *sample, dp_graph *graph, dp_range *ranges,
+static dp_status observe_sample(dp_calibration *c, dp_sample *sample, dp_graph *graph, dp_seen *seen,
                                 uint32_t *left) {
-    dp_status status = DP_OK;
     graph->inputs[0]->tensor.base = sample->contents;
-    see(c, graph->inputs[0], ranges);
+    dp_status status = see(c, graph->inputs[0], seen);
     count_uses(graph, left);
     for (dp_node *node = graph->first; node && status == DP_OK; node = node->next) {
         status = run_node(node);
         for (int i = 0; i < node->n_outputs && status == DP_OK; i++)
             if (node->outputs[i])
-                see(c, node->outputs[i], ranges);
+                status = see(c, node->outputs[i], seen);
         for (int i = 0; i < node->n_inputs && status == DP_OK; i++)
             let_go(node->inputs[i], left);
     }
@@ -249,7 +277,7 @@ static dp_status observe_sample(dp_calibration *c, dp_sample *sample, dp_graph *
     return status;
 }
 
-dp_status dp_calibration_observe(dp_calibration *c, dp_graph *graph, dp_range **out_ranges, uint32_t *out_n) {
+dp_status dp_calibration_observe(dp_calibration *c, dp_graph *graph, dp_seen **out_seen, uint32_t *out_n) {
     for (const dp_node *node = graph->first; node; node = node->next)
         if (node->n_bodies || dp_node_finds_dims(node))
             return dp_fail(
@@ -257,22 +285,22 @@ dp_status dp_calibration_observe(dp_calibration *c, dp_graph *graph, dp_range **
                 "calibration is for models without control flow and with fixed shapes, but node \"%s\" is %s",
                 node->name, node->type);
     const uint32_t n = number_values(graph);
-    dp_range *ranges = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *ranges);
+    dp_seen *seen = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *seen);
     uint32_t *left = dp_alloc(DP_MEM_GRAPH, (n + 1) * sizeof *left);
-    dp_status status = ranges && left ? DP_OK : no_memory();
+    dp_status status = seen && left ? DP_OK : no_memory();
     for (uint32_t i = 0; i < n && status == DP_OK; i++)
-        ranges[i] = (dp_range){INFINITY, -INFINITY};
+        seen[i].all = (dp_range){INFINITY, -INFINITY, 0, 0};
     for (int i = 0; i < c->n_samples && status == DP_OK; i++) {
         memset(left, 0, n * sizeof *left);
-        status = observe_sample(c, &c->samples[i], graph, ranges, left);
+        status = observe_sample(c, &c->samples[i], graph, seen, left);
     }
     dp_free(left);
-    *out_ranges = ranges;
+    *out_seen = seen;
     *out_n = n;
     if (status == DP_OK)
         return DP_OK;
-    dp_free(ranges);
-    *out_ranges = NULL;
+    dp_seen_free(seen, n);
+    *out_seen = NULL;
     return status;
 }
 

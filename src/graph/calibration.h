@@ -20,10 +20,18 @@ typedef struct dp_calibration {
     int n_samples, n_outputs;
 } dp_calibration;
 
-/* Numbers that a value had. least > greatest: none was seen. */
+/* Numbers that a value, or one channel of it, had. least > greatest: none was seen. */
 typedef struct dp_range {
     float least, greatest;
+    double sum, count; /* of the finite ones */
 } dp_range;
+
+typedef struct dp_seen {
+    dp_range all;
+    int64_t n_channels; /* of [batch, channels, height, width]; 0 for values of other ranks */
+    dp_range *channels; /* NULL: memory was not needed */
+} dp_seen;
+void dp_seen_free(dp_seen *seen, uint32_t n); /* NULL is allowed */
 
 /*
  * Reads calibration->path for the model's input: an .npy file (float32, float64 or uint8; the model's shape, or several
@@ -33,10 +41,10 @@ dp_status dp_calibration_read(dp_calibration *calibration, const dp_graph *graph
 void dp_calibration_free(dp_calibration *calibration); /* what it owns; a zeroed one is fine */
 
 /*
- * Runs the graph, node by node, with all samples. ranges[mark - 1] of every float value that is no constant; marks are
- * set, and *out_n values are marked. The caller frees *out_ranges with dp_free.
+ * Runs the graph, node by node, with all samples. seen[mark - 1] of every float value that is no constant; marks are
+ * set, and *out_n values are marked. The caller frees *out_seen with dp_seen_free.
  */
-dp_status dp_calibration_observe(dp_calibration *calibration, dp_graph *graph, dp_range **out_ranges, uint32_t *out_n);
+dp_status dp_calibration_observe(dp_calibration *calibration, dp_graph *graph, dp_seen **out_seen, uint32_t *out_n);
 
 /* Runs the finished graph with all samples and writes how far its outputs are from the float model's: a line per
  * output. */

@@ -93,9 +93,11 @@ static dp_status take_numbers(const dp_arg *arg, int64_t count, int64_t low, int
     return DP_OK;
 }
 
-static dp_status take_images(const dp_operator_call *call, last *p) {
+enum { FLOATS = DP_EL_BIT(DP_F32) | DP_EL_HALVES };
+
+static dp_status take_images(const dp_operator_call *call, uint32_t elements, last *p) {
     const dp_arg *x = &call->in[0], *y = &call->out[0];
-    dp_status status = take_image(x, DP_EL_BIT(DP_F32) | DP_EL_HALVES);
+    dp_status status = take_image(x, elements);
     if (status != DP_OK)
         return status;
     p->element = x->as.tensor->element;
@@ -215,7 +217,7 @@ static dp_status prepare_pool(const dp_operator_call *call, bool average, dp_pla
     const dp_arg *in = call->in;
     last p = {.average = average};
     int64_t pads[4];
-    dp_status status = take_images(call, &p);
+    dp_status status = take_images(call, FLOATS, &p);
     if (status == DP_OK)
         status = take_numbers(&in[1], 2, 1, p.kernel);
     if (status == DP_OK)
@@ -259,7 +261,7 @@ static inline void copy_pixel(char *to, const char *from, size_t bytes) {
 static void repeat_lines(void *context, size_t begin, size_t end) {
     dp_plan *plan = context;
     const last *p = dp_plan_state(plan);
-    const int64_t size = (int64_t)element_of(p).size;
+    const int64_t size = (int64_t)dp_element_bytes(p->element);
     const char *x = dp_plan_data(plan, p->x_slot);
     char *y = dp_plan_data(plan, p->y_slot);
     size_t bytes = (size_t)(p->channels * size);
@@ -281,7 +283,7 @@ static dp_status run_repeat(dp_plan *plan) {
 
 static dp_status repeat(const dp_operator_call *call, dp_plan **out_plan) {
     last p = {0};
-    dp_status status = take_images(call, &p);
+    dp_status status = take_images(call, FLOATS | DP_EL_BIT(DP_U8), &p);
     if (status == DP_OK)
         status = take_numbers(&call->in[1], 2, 1, p.stride);
     for (int d = 0; d < 2 && status == DP_OK; d++) {
@@ -364,7 +366,7 @@ static dp_status run_scale(dp_plan *plan) {
 static dp_status scale(const dp_operator_call *call, dp_plan **out_plan) {
     const dp_arg *f = &call->in[1];
     last p = {0};
-    dp_status status = take_images(call, &p);
+    dp_status status = take_images(call, FLOATS, &p);
     if (status == DP_OK)
         status = take_image(f, DP_EL_BIT(p.element));
     if (status != DP_OK)
@@ -423,7 +425,7 @@ static dp_status run_mean(dp_plan *plan) {
 
 static dp_status mean(const dp_operator_call *call, dp_plan **out_plan) {
     last p = {.out = {1, 1}};
-    dp_status status = take_images(call, &p);
+    dp_status status = take_images(call, FLOATS, &p);
     if (status == DP_OK)
         status = take_output(call, &p);
     return status == DP_OK ? make_plan(call, &p, run_mean, out_plan) : status;
