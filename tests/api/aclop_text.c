@@ -7,7 +7,8 @@ static const struct {
     const char *name;
     aclDataType type;
 } types[] = {{"f32", ACL_FLOAT}, {"f16", ACL_FLOAT16}, {"f64", ACL_DOUBLE}, {"i8", ACL_INT8},   {"u8", ACL_UINT8},
-             {"i16", ACL_INT16}, {"i32", ACL_INT32},   {"i64", ACL_INT64},  {"bool", ACL_BOOL}, {"u64", ACL_UINT64}};
+             {"i16", ACL_INT16}, {"i32", ACL_INT32},   {"i64", ACL_INT64},  {"bool", ACL_BOOL}, {"u64", ACL_UINT64},
+             {"bf16", ACL_BF16}};
 
 static void put(void *to, aclDataType type, double value) {
     switch (type) {
@@ -17,6 +18,11 @@ static void put(void *to, aclDataType type, double value) {
     case ACL_FLOAT16:
         *(aclFloat16 *)to = aclFloatToFloat16((float)value);
         break;
+    case ACL_BF16: { /* the cases have numbers of that type only */
+        const float number = (float)value;
+        memcpy(to, (const char *)&number + 2, 2);
+        break;
+    }
     case ACL_DOUBLE:
         *(double *)to = value;
         break;
@@ -33,6 +39,11 @@ static double take(const void *from, aclDataType type) {
         return *(const float *)from;
     case ACL_FLOAT16:
         return aclFloat16ToFloat(*(const aclFloat16 *)from);
+    case ACL_BF16: {
+        float number = 0;
+        memcpy((char *)&number + 2, from, 2);
+        return number;
+    }
     case ACL_DOUBLE:
         return *(const double *)from;
     case ACL_INT8:
