@@ -1,11 +1,13 @@
 #include "api/acl_op.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "api/aclnn.h"
 #include "api/object.h"
 #include "api/tensor_desc.h"
 #include "base/memory.h"
+#include "runtime/capture.h"
 #include "runtime/device_memory.h"
 #include "runtime/stream.h"
 
@@ -304,6 +306,46 @@ static dp_status check_operands(const request *r, const dp_op_operand *operands)
     return status;
 }
 
+/*
+ * Results whose dims depend on data: waits for the run, and gives the views of unknown outputs the dims that it found.
+ * Takes the plan.
+ */
+static dp_status submit_and_find(dp_plan *plan, dp_op_operand *outputs, int n_outputs, aclrtStream stream) {
+    enum { OUTPUTS_MAX = 16 }; /* no type that finds dims has as many */
+    int slots[OUTPUTS_MAX];
+    void *recording = NULL;
+    for (int k = 0; k < n_outputs && k < OUTPUTS_MAX; k++) {
+        slots[k] = -1;
+        for (int i = 0; i < plan->n_tensors; i++)
+            if (plan->tensors[i].is_output && outputs[k].unknown && plan->tensors[i].view.base == outputs[k].view.base)
+                slots[k] = i;
+    }
+    dp_status status = dp_capture_current(stream, &recording);
+    if (status == DP_OK && recording)
+        status = dp_fail(DP_ERR_CAPTURED, "the dims of an output of %s depend on data, so it cannot be captured",
+                         plan->op->name);
+    dp_found *found = status == DP_OK ? dp_found_new(plan->n_tensors) : NULL;
+    if (found) {
+        plan->found = found;
+        status = dp_plan_submit_alone(plan, stream);
+    }
+    if (!found || status != DP_OK) {
+        dp_plan_free(plan);
+        if (found)
+            dp_found_release(found);
+        return status == DP_OK ? DP_ERR_OUT_OF_MEMORY : status;
+    }
+    status = dp_stream_synchronise(stream, -1);
+    for (int k = 0; k < n_outputs && k < OUTPUTS_MAX && atomic_load(&found->done); k++)
+        if (slots[k] >= 0) {
+            void *base = outputs[k].view.base;
+            outputs[k].view = found->views[slots[k]];
+            outputs[k].view.base = base;
+        }
+    dp_found_release(found);
+    return status;
+}
+
 dp_status dp_op_run(const dp_typed *type, dp_op_operand *operands, int n_inputs, int n_outputs,
                     const struct aclopAttr *attr, aclrtStream stream) {
     request r;
@@ -321,7 +363,9 @@ dp_status dp_op_run(const dp_typed *type, dp_op_operand *operands, int n_inputs,
     dp_plan *plan = NULL;
     if (status == DP_OK)
         status = dp_typed_prepare(&r.call, &plan);
-    if (status == DP_OK) {
+    if (status == DP_OK && unknown && plan->finds_dims) {
+        status = submit_and_find(plan, operands + n_inputs, n_outputs, stream);
+    } else if (status == DP_OK) {
         status = dp_plan_submit_alone(plan, stream);
         if (status != DP_OK)
             dp_plan_free(plan);

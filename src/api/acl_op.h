@@ -46,7 +46,8 @@ dp_status dp_op_take_buffers(dp_op_operand *operands, int numInputs, const aclDa
 /* Whether a run would be accepted, as far as that can be said without buffers. */
 dp_status dp_op_check(const dp_typed *type, dp_op_operand *operands, int n_inputs, int n_outputs,
                       const struct aclopAttr *attr);
-/* Prepares and queues. Contents that the type reads come from the operands' constants or buffers. */
+/* Prepares and queues. Contents that the type reads come from the operands' constants or buffers. Unknown dims of
+ * outputs are found; where they depend on data, the call waits for the run. */
 dp_status dp_op_run(const dp_typed *type, dp_op_operand *operands, int n_inputs, int n_outputs,
                     const struct aclopAttr *attr, aclrtStream stream);
 

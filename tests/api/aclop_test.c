@@ -118,6 +118,38 @@ TEST(shapes_are_found) {
     }
 }
 
+/* Dims that depend on data are those that were found, not the room that was given. */
+TEST(found_dims_are_told) {
+    static const struct {
+        const char *type, *inputs, *attributes, *outputs, *room;
+    } found[] = {
+        {"NonZero", "f32[2,3]=0 1 0 2 3 0", "", "i64[3,2]=0 1 1 0 1 1", "i64[6,2]=0 1 1 0 1 1 0 0 0 0 0 0"},
+        {"NonZero", "i32[4]=0 0 0 0", "transpose:b=1", "i64[1,0]=", "i64[1,4]=0 0 0 0"},
+        {"UniquePlaces", "f32[4]=3 1 3 1", "", "f32[2]=1 3;i64[2]=1 0;i64[4]=1 0 1 0;i64[2]=2 2",
+         "f32[4]=1 3 0 0;i64[4]=1 0 0 0;i64[4]=1 0 1 0;i64[4]=2 2 0 0"},
+        {"CompressSlices", "f32[2,2]=1 2 3 4;bool[2]=0 1", "axis:i=0", "f32[1,2]=3 4", "f32[2,2]=3 4 0 0"},
+    };
+    const int64_t rank[] = {-2};
+    CHECK_OK(aclrtSetDevice(0));
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        aclop_call call, told;
+        aclop_begin(&call, found[i].type, found[i].inputs, found[i].attributes, found[i].room);
+        aclop_begin(&told, found[i].type, found[i].inputs, found[i].attributes, found[i].outputs);
+        for (int k = 0; k < call.n_out; k++)
+            CHECK_OK(aclSetTensorShape(call.out_desc[k], 1, rank));
+        CHECK_OK(aclopCompileAndExecuteV2(call.type, call.n_in, call.in_desc, call.in_buffer, call.n_out, call.out_desc,
+                                          call.out_buffer, call.attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, NULL));
+        for (int k = 0; k < call.n_out; k++) {
+            CHECK(same_dims(call.out_desc[k], &told.out[k]) || !fprintf(stderr, "%s, output %d\n", call.type, k));
+            for (size_t e = 0; e < told.out[k].count; e++)
+                CHECK(told.out[k].type == ACL_INT64 ? (double)((int64_t *)call.out[k].data)[e] == told.out[k].values[e]
+                                                    : ((float *)call.out[k].data)[e] == (float)told.out[k].values[e]);
+        }
+        aclop_end(&call);
+        aclop_end(&told);
+    }
+}
+
 /* One call that must give this code, with words of its sentence. */
 static void fails(aclError code, const char *type, const char *inputs, const char *attributes, const char *outputs,
                   const char *word, const char *word2) {
@@ -381,7 +413,7 @@ int main(void) {
         cmocka_unit_test(every_type_has_a_case),
         cmocka_unit_test(compile_and_execute),
         cmocka_unit_test(handles),
-        cmocka_unit_test(shapes_are_found),
+        cmocka_unit_test(shapes_are_found), cmocka_unit_test(found_dims_are_told),
         cmocka_unit_test(faults_of_a_call),
         cmocka_unit_test(faults_of_descriptions_and_buffers),
         cmocka_unit_test(faults_of_found_shapes),

@@ -298,6 +298,98 @@ static void grids(void **state) {
     one_grid(&single, ACL_FLOAT);
 }
 
+/* Convolutions whose taps are moved. */
+
+static double bilinear(const double *plane, int64_t height, int64_t width, double y, double x) {
+    double sum = 0;
+    for (int64_t p = 0; p < height * width; p++)
+        sum += fmax(0, 1 - fabs(y - (double)(p / width))) * fmax(0, 1 - fabs(x - (double)(p % width))) * plane[p];
+    return sum;
+}
+
+static void one_deform(aclDataType type, bool modulated, bool has_bias, bool four) {
+    enum {
+        N = 2,
+        C = 4,
+        H = 5,
+        W = 6,
+        O = 6,
+        GROUPS = 2,
+        MOVED = 2,
+        KH = 3,
+        KW = 2,
+        OH = 3,
+        OW = 4,
+        TAPS = KH * KW,
+        PARTS = MOVED * TAPS
+    };
+    static const int64_t stride[] = {1, 1, 2, 1}, pads[] = {1, 1, 0, 1}, dilation[] = {1, 1, 1, 2}, kernel[] = {KH, KW};
+    tensor x = any_tensor(type, 4, (int64_t[]){N, C, H, W}, -1, 1, OFFSET),
+           w = any_tensor(type, 4, (int64_t[]){O, C / GROUPS, KH, KW}, -1, 1, OFFSET),
+           moves = any_tensor(type, 4, (int64_t[]){N, PARTS * (modulated ? 3 : 2), OH, OW + 1}, -1.5, 1.5, OFFSET),
+           bias = any_tensor(type, 1, (int64_t[]){O}, -1, 1, OFFSET),
+           y = make_tensor(type, 4, (int64_t[]){N, O, OH, OW + 1}, OFFSET),
+           windows = make_tensor(type, 4, (int64_t[]){N, C, OH * KH, (OW + 1) * KW}, OFFSET);
+    const int64_t width = OW + 1, positions = OH * width;
+    aclIntArray *lists[] = {aclCreateIntArray(kernel, 2), aclCreateIntArray(stride + (four ? 0 : 2), four ? 4 : 2),
+                            aclCreateIntArray(pads, 4), aclCreateIntArray(dilation + (four ? 0 : 2), four ? 4 : 2)};
+    arguments call = begin_call("DeformableConv2d");
+    put(&call, "input", x.handle);
+    put(&call, "weight", w.handle);
+    put(&call, "offset", moves.handle);
+    put(&call, "biasOptional", has_bias ? bias.handle : NULL);
+    put(&call, "kernel_size", lists[0]);
+    put(&call, "stride", lists[1]);
+    put(&call, "padding", lists[2]);
+    put(&call, "dilation", lists[3]);
+    put_integer(&call, "groups", GROUPS);
+    put_integer(&call, "deformable_groups", MOVED);
+    put_integer(&call, "modulated", modulated);
+    put(&call, "conv_output", y.handle);
+    put(&call, "deformable_offset", windows.handle);
+    must(&call);
+    double *xs = copy_of(&x), *ms = copy_of(&moves);
+    for (int64_t i = 0; i < y.count; i++) {
+        int64_t n = i / positions / O, o = i / positions % O, p = i % positions, group = o / (O / GROUPS);
+        double sum = has_bias ? get_element(&bias, o) : 0;
+        for (int64_t k = 0; k < C / GROUPS * TAPS; k++) {
+            int64_t c = group * (C / GROUPS) + k / TAPS, tap = k % TAPS, moved = c / (C / MOVED) * TAPS + tap;
+            const double *own = ms + (n * PARTS * (modulated ? 3 : 2) + moved) * positions + p;
+            double down = (double)(p / width * 2 - 1 + tap / KW) + own[PARTS * positions],
+                   right = (double)(p % width + tap % KW * 2) + own[0];
+            double value =
+                bilinear(xs + (n * C + c) * H * W, H, W, down, right) * (modulated ? own[2 * PARTS * positions] : 1);
+            int64_t at = ((n * C + c) * OH * KH + p / width * KH + tap / KW) * width * KW + p % width * KW + tap % KW;
+            near("window", &windows, at, value, 1);
+            sum += value * get_element(&w, (o * (C / GROUPS) + k / TAPS) * TAPS + tap);
+        }
+        near("deformed", &y, i, sum, 4);
+    }
+    assert_true(untouched_outside(&y) && untouched_outside(&windows));
+    put(&call, "kernel_size", lists[2]);
+    refused(&call, "must be the last two dimensions of weight, 3 and 2");
+    put(&call, "kernel_size", lists[0]);
+    put_integer(&call, "modulated", !modulated);
+    refused(&call, "offset");
+    for (int i = 0; i < 4; i++)
+        aclDestroyIntArray(lists[i]);
+    free(xs);
+    free(ms);
+    free_tensor(&x);
+    free_tensor(&w);
+    free_tensor(&moves);
+    free_tensor(&bias);
+    free_tensor(&y);
+    free_tensor(&windows);
+}
+
+static void deformed(void **state) {
+    (void)state;
+    for (int t = 0; t < 3; t++)
+        for (int form = 0; form < 8; form++)
+            one_deform(types[t], form & 1, form & 2, form & 4);
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -310,6 +402,6 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(boxes), cmocka_unit_test(grids)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(boxes), cmocka_unit_test(grids), cmocka_unit_test(deformed)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
