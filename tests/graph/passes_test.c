@@ -182,6 +182,71 @@ static void layer_norm(void **state) {
     compare(m, NULL, "LayerNormV3");
 }
 
+/* x [rows, heads * depth] to [heads, rows, depth], as `to`. */
+static void heads_of(maker *m, const char *x, const char *to, const int64_t *perm) {
+    char inputs[64], split[32];
+    snprintf(split, sizeof split, "%s_split", to);
+    snprintf(inputs, sizeof inputs, "%s by_heads", x);
+    make_node(m, "Reshape", inputs, split);
+    make_node(m, "Transpose", split, to);
+    make_integers(m, "perm", 3, perm);
+}
+
+/* As torch exports it: rows before heads, the factor on the query; all of it in one node. */
+static void attention_of_heads(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(9, 12));
+    static const char *const weights[] = {"wq", "wk", "wv"};
+    for (int i = 0; i < 3; i++)
+        make_constant(m, weights[i], 1, 2, (const int64_t[]){12, 12}, numbers + 10000 + 144 * i, 144 * sizeof(float));
+    make_constant(m, "by_heads", 7, 1, (const int64_t[]){3}, (const int64_t[]){9, 3, 4}, 3 * sizeof(int64_t));
+    make_constant(m, "flat", 7, 1, (const int64_t[]){2}, (const int64_t[]){9, 12}, 2 * sizeof(int64_t));
+    number(m, "root", 2);
+    make_node(m, "MatMul", "x wq", "q");
+    make_node(m, "MatMul", "x wk", "k");
+    make_node(m, "MatMul", "x wv", "v");
+    heads_of(m, "q", "qh", (const int64_t[]){1, 0, 2});
+    heads_of(m, "k", "kh", (const int64_t[]){1, 2, 0});
+    heads_of(m, "v", "vh", (const int64_t[]){1, 0, 2});
+    make_node(m, "Div", "qh root", "qs");
+    make_node(m, "MatMul", "qs kh", "scores");
+    make_node(m, "Softmax", "scores", "weights");
+    make_integer(m, "axis", -1);
+    make_node(m, "MatMul", "weights vh", "mixed");
+    make_node(m, "Transpose", "mixed", "rows");
+    make_integers(m, "perm", 3, (const int64_t[]){1, 0, 2});
+    make_node(m, "Reshape", "rows flat", "y");
+    compare(m, NULL, "PanelMatMul PanelMatMul PanelMatMul Attention");
+}
+
+/* Heads first, a batch, and keys that have no such order: they are turned. */
+static void attention_of_a_batch(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(2, 3, 7, 5));
+    number(m, "factor", 0.3f);
+    make_node(m, "Transpose", "x", "k");
+    make_integers(m, "perm", 4, (const int64_t[]){0, 1, 3, 2});
+    make_node(m, "MatMul", "x k", "scores");
+    make_node(m, "Mul", "scores factor", "scaled");
+    make_node(m, "Softmax", "scaled", "weights");
+    make_integer(m, "axis", 3);
+    make_node(m, "MatMul", "weights x", "y");
+    compare(m, "TransposeD BatchMatMulV2 Mul SoftmaxV2 BatchMatMulV2", "Attention");
+}
+
+/* The softmax goes over queries: no attention. */
+static void no_attention(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(3, 7, 7));
+    make_node(m, "Transpose", "x", "k");
+    make_integers(m, "perm", 3, (const int64_t[]){0, 2, 1});
+    make_node(m, "MatMul", "x k", "scores");
+    make_node(m, "Softmax", "scores", "weights");
+    make_integer(m, "axis", 1);
+    make_node(m, "MatMul", "weights x", "y");
+    compare(m, NULL, "TransposeD BatchMatMulV2 SoftmaxV2 BatchMatMulV2");
+}
+
 static void leaky_relu_with_a_least_value(void **state) {
     (void)state;
     maker *m = begin("x", DIMS(1, 5, 7, 6));
@@ -322,6 +387,9 @@ int main(void) {
         cmocka_unit_test(activations_spelled_out),
         cmocka_unit_test(inner_values_that_are_used_stay),
         cmocka_unit_test(layer_norm),
+        cmocka_unit_test(attention_of_heads),
+        cmocka_unit_test(attention_of_a_batch),
+        cmocka_unit_test(no_attention),
         cmocka_unit_test(leaky_relu_with_a_least_value),
         cmocka_unit_test(residual_and_activation),
         cmocka_unit_test(residual_behind_the_activation),

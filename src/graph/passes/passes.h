@@ -22,6 +22,8 @@ dp_status dp_pass_identity(dp_graph *graph, int *out_changes);
 dp_status dp_pass_neutral(dp_graph *graph, int *out_changes);
 dp_status dp_pass_activation(dp_graph *graph, int *out_changes);
 dp_status dp_pass_norm(dp_graph *graph, int *out_changes);
+dp_status dp_pass_attention(dp_graph *graph, int *out_changes);
+dp_status dp_pass_rename(dp_graph *graph, int *out_changes);
 dp_status dp_pass_layout(dp_graph *graph, int *out_changes);
 dp_status dp_pass_products(dp_graph *graph, int *out_changes);
 dp_status dp_pass_epilogue(dp_graph *graph, int *out_changes);

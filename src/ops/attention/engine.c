@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/scratch.h"
 #include "math/gemm/gemm.h"
 #include "ops/attention/kernels.h"
 #include "ops/elementwise/kernels.h"
@@ -466,7 +467,7 @@ static void *worker_begin(worker *w, job *j) {
         return NULL;
     }
     const size_t floats = (size_t)rows * (w->q_stride + w->q_rope_stride + SCORES_STRIDE + w->sums_stride + 2);
-    char *memory = dp_alloc(DP_MEM_RUNTIME, w->gemm_bytes + floats * sizeof(float));
+    char *memory = dp_scratch(w->gemm_bytes + floats * sizeof(float));
     if (!memory) {
         atomic_store(&j->no_memory, true);
         return NULL;
@@ -494,7 +495,6 @@ static void run_worker(void *context, size_t begin, size_t end) {
         return;
     for (size_t unit; (unit = atomic_fetch_add(&j->next, 1)) < j->units;)
         run_unit(&w, unit);
-    dp_free(memory);
 }
 
 /* Units [begin, end) count without their splits, whose partial sums become one row. */
