@@ -4,6 +4,7 @@
  *         scale, pre, next, layout, key heads, sparse mode, page size, lse wanted) -> out, lse
  *   score(query, key, value, bias, mask, lengths, key lengths, second parts, sink, scale, keep probability, pre, next,
  *         heads, layout, sparse mode, bias type, two lists of places that only generated biases need) -> out, max, sum
+ *   heads(query, key, value, heads, scale, layout) -> out
  * Tensors that a mapping does not name (quantisation, padding, prefixes) must be absent or empty: they are refused.
  */
 #include <limits.h>
@@ -631,6 +632,40 @@ static dp_status prepare_score(const dp_operator_call *call, dp_plan **out_plan)
     return prepare(call, &r, out_plan);
 }
 
-extern const dp_function dp_attention_fused, dp_attention_score;
+/* Plain attention of models: what is written has the query's rows and the value's depth, in its own layout. */
+static dp_status prepare_heads(const dp_operator_call *call, dp_plan **out_plan) {
+    const dp_arg *a = call->in;
+    dp_attention s = {0};
+    request r = {.q = &a[0], .k = &a[1], .v = &a[2], .bias = &none, .mask = &none, .lengths = &none};
+    r.key_lengths = r.table = r.q_rope = r.k_rope = r.sink = r.sparse = r.page_keys = r.pre = r.next = &none;
+    r.lse = r.max = r.sum = &none;
+    r.heads = r.kv_heads = &a[3];
+    r.scale = dp_arg_real(&a[4], 1);
+    r.bias_factor = 1;
+    r.layout = &a[5];
+    r.out = &call->out[0];
+    build b = {.r = &r, .s = &s};
+    dp_status status = read_layout(r.layout, &b.in, &b.out);
+    if (status == DP_OK)
+        status = read_heads(&b);
+    if (status == DP_OK)
+        status = read_grid(r.q, r.q->as.tensor, &b.in, s.heads, &b.q);
+    if (status == DP_OK)
+        status = read_grid(r.v, r.v->as.tensor, &b.in, s.heads, &b.v);
+    if (status != DP_OK)
+        return status;
+    int64_t dims[4] = {0};
+    if (b.out.batch >= 0)
+        dims[b.out.batch] = b.q.batches;
+    if (b.out.head >= 0)
+        dims[b.out.head] = s.heads;
+    dims[b.out.row] = b.q.rows;
+    dims[b.out.column] = b.v.depth * (b.out.head < 0 ? s.heads : 1);
+    status = dp_shape_expect(r.out->as.tensor, r.out->name, dims, b.out.rank, "the query's rows, the value's depth");
+    return status == DP_OK ? prepare(call, &r, out_plan) : status;
+}
+
+extern const dp_function dp_attention_fused, dp_attention_score, dp_attention_heads;
 const dp_function dp_attention_fused = {"fused", prepare_fused, NULL, 0x7f8, 2};
 const dp_function dp_attention_score = {"score", prepare_score, NULL, 0xc03f8, 6};
+const dp_function dp_attention_heads = {"heads", prepare_heads, NULL, 0, 0};
