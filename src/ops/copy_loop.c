@@ -7,6 +7,8 @@
  * line: each line on either side is then touched once, as a whole, however the strides fall on the sets of a cache.
  */
 enum { LINE = 64, GRAIN = 16384, TILE_BYTES = 8192 };
+/* So few columns, those of pixels, need no block: rows lie together on both sides, and are many at a time. */
+enum { FEW = 4, ROWS_OF_FEW = 1024 };
 
 typedef struct wide {
     uint64_t half[2];
@@ -27,14 +29,23 @@ typedef struct wide {
                     d[(int64_t)r * to_stride + (int64_t)c] = block[c][r];                                              \
             return;                                                                                                    \
         }                                                                                                              \
-        for (size_t c = 0; c < columns; c++)                                                                           \
-            memcpy(block[c], s + (int64_t)c * from_stride, rows * sizeof(T));                                          \
-        if (columns == 3) { /* pixels */                                                                               \
-            for (size_t r = 0; r < rows; r++)                                                                          \
-                for (size_t c = 0; c < 3; c++)                                                                         \
-                    d[(int64_t)r * to_stride + (int64_t)c] = block[c][r];                                              \
+        if (columns == 3 && to_stride == 3) { /* pixels */                                                             \
+            const T *restrict second = s + from_stride, *restrict third = second + from_stride;                        \
+            for (size_t r = 0; r < rows; r++, d += 3) {                                                                \
+                d[0] = s[r];                                                                                           \
+                d[1] = second[r];                                                                                      \
+                d[2] = third[r];                                                                                       \
+            }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
+        if (columns <= FEW) {                                                                                          \
+            for (size_t r = 0; r < rows; r++)                                                                          \
+                for (size_t c = 0; c < columns; c++)                                                                   \
+                    d[(int64_t)r * to_stride + (int64_t)c] = s[(int64_t)c * from_stride + (int64_t)r];                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (size_t c = 0; c < columns; c++)                                                                           \
+            memcpy(block[c], s + (int64_t)c * from_stride, rows * sizeof(T));                                          \
         for (size_t r = 0; r < rows; r++)                                                                              \
             for (size_t c = 0; c < columns; c++)                                                                       \
                 d[(int64_t)r * to_stride + (int64_t)c] = block[c][r];                                                  \
@@ -75,8 +86,8 @@ int dp_loop_across(const dp_loop *loop) {
     return -1;
 }
 
-static size_t block_of(size_t width) {
-    return LINE / width;
+static size_t block_of(const dp_loop *loop, size_t width) {
+    return loop->dims[loop->rank - 1] <= FEW ? ROWS_OF_FEW : LINE / width;
 }
 
 size_t dp_loop_copy_units(const dp_loop *loop, size_t width, size_t *out_grain) {
@@ -84,7 +95,7 @@ size_t dp_loop_copy_units(const dp_loop *loop, size_t width, size_t *out_grain) 
     *out_grain = GRAIN;
     if (across < 0 || loop->count == 0)
         return (size_t)loop->count;
-    size_t block = block_of(width), columns = (size_t)loop->dims[loop->rank - 1];
+    size_t block = block_of(loop, width), columns = (size_t)loop->dims[loop->rank - 1];
     *out_grain = GRAIN / (block * columns) + 1;
     return (size_t)(loop->count / loop->dims[across]) / columns * (((size_t)loop->dims[across] + block - 1) / block);
 }
@@ -92,7 +103,7 @@ size_t dp_loop_copy_units(const dp_loop *loop, size_t width, size_t *out_grain) 
 /* Unit `index`: one block of rows along `across`, all columns. */
 static void copy_rows(const dp_loop *loop, int across, char *to, const char *from, size_t width, int64_t index) {
     int last = loop->rank - 1;
-    int64_t block = (int64_t)block_of(width), blocks = (loop->dims[across] + block - 1) / block;
+    int64_t block = (int64_t)block_of(loop, width), blocks = (loop->dims[across] + block - 1) / block;
     int64_t first = index % blocks * block, rest = index / blocks, to_offset = first * loop->strides[0][across],
             from_offset = first;
     for (int d = last - 1; d >= 0; d--) {

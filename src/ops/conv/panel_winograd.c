@@ -13,7 +13,8 @@ enum {
     TILES_MOST = 48,
     TILES_MOST_FAR = 64, /* where weights come from far away in every piece */
     TILES_STEP = 6,
-    COLUMNS = 32,      /* at a time */
+    COLUMNS = 32, /* at a time */
+    TILES_AHEAD = 2,
     COLUMNS_LEAST = 64 /* of a piece */
 };
 
@@ -95,6 +96,18 @@ static void tile_out(const dp_panel_job *j, place at, const float *sums, size_t 
     j->table->winograd_out(m, &tile, &c->finish);
 }
 
+/* Asks for what tile_out will write: pixels lie too far apart for a processor to foresee them. */
+static void fetch_out(const dp_panel_job *j, place at, int64_t first, int64_t columns) {
+    const dp_panel_conv *c = j->conv;
+    const int m = dp_conv_winograd(c->filter.form);
+    const int64_t pixel = (at.n * c->out[0] + at.y) * c->out[1] + at.x;
+    const float *line = (const float *)j->y + pixel * c->y_pixel + first;
+    for (int64_t y = 0; y < m && at.y + y < c->out[0]; y++, line += c->out[1] * c->y_pixel)
+        for (int64_t x = 0; x < m && at.x + x < c->out[1]; x++)
+            for (int64_t k = 0; k < columns; k += DP_ROWS_PANEL)
+                __builtin_prefetch(line + x * c->y_pixel + k, 1);
+}
+
 void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
     static const dp_rows_finish none = {.activation = DP_ROWS_NONE};
     const dp_panel_job *j = context;
@@ -136,7 +149,10 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
                                      .y_stride = COLUMNS};
             j->table->run(&w, &b, &none, (float *)(room + c->sums_at));
         }
-        for (int64_t t = 0; t < count; t++)
+        for (int64_t t = 0; t < count; t++) {
+            if (t + TILES_AHEAD < count)
+                fetch_out(j, place_of(c, first + t + TILES_AHEAD), at, columns);
             tile_out(j, place_of(c, first + t), products + t * COLUMNS, (size_t)(c->unit * COLUMNS), at, columns);
+        }
     }
 }
