@@ -1,6 +1,6 @@
 /*
  * finish.h - the end of a tile: from sums to the output. Sums in registers go straight out when only a slope for
- * negative ones, a clip and a residual are asked for (plain); others go through a piece of the first level cache.
+ * negative ones, a clip and a residual are asked for; others go through a piece of the first level cache.
  */
 #ifndef DOPPEL_MATH_ROWS_FINISH_H
 #define DOPPEL_MATH_ROWS_FINISH_H
@@ -14,10 +14,11 @@ enum {
 
 typedef struct rv_end {
     const dp_rows_finish *finish;
-    float low, high, slope; /* of a plain end */
-    bool is_plain, has_low, has_high, has_slope;
-    size_t columns; /* that are written */
-    float *y;       /* the tile's first element */
+    float low, high, slope;
+    bool is_plain, has_low, has_high; /* a clip, or nothing */
+    bool has_slope, has_floor;        /* a slope, then no less than `low` */
+    size_t columns;                   /* that are written */
+    float *y;                         /* the tile's first element */
     ptrdiff_t y_stride;
     const float *residual;
     ptrdiff_t residual_stride;
@@ -27,15 +28,16 @@ DP_INLINE rv_end rv_end_of(const dp_rows_finish *f) {
     const bool clips = f->activation == DP_ROWS_CLIP, has_floor = f->activation == DP_ROWS_LEAKY_RELU_FLOOR;
     const bool leaks = f->activation == DP_ROWS_LEAKY_RELU || has_floor;
     return (rv_end){.finish = f,
-                    .has_slope = leaks,
-                    .has_low = clips || has_floor || f->activation == DP_ROWS_RELU,
+                    .is_plain = f->activation <= DP_ROWS_CLIP,
+                    .has_low = clips || f->activation == DP_ROWS_RELU,
                     .has_high = clips,
-                    .slope = f->alpha,
+                    .has_slope = leaks,
+                    .has_floor = has_floor,
                     .low = clips       ? f->alpha
                            : has_floor ? f->beta
                                        : 0,
                     .high = f->beta,
-                    .is_plain = f->activation <= DP_ROWS_CLIP || leaks};
+                    .slope = f->alpha};
 }
 
 /* n sums, and the residual (or NULL), in the order of rv_end.finish. */
@@ -134,7 +136,7 @@ DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors
             RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_leak(sum[r][v], slope);
         }
     }
-    if (e->has_low) {
+    if (e->has_low || e->has_floor) {
         const rv low = rv_spread(&e->low);
         RV_UNROLL for (size_t r = 0; r < rows; r++) {
             RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_at_least(sum[r][v], low);
@@ -156,11 +158,12 @@ DP_INLINE void rv_plain(const rv_end *e, const size_t rows, const size_t vectors
 
 /* Sums of a tile to where they belong. */
 DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vectors, rv sum[][RV_WIDE]) {
-    if (e->is_plain && e->columns == vectors * RV_LANES) {
+    const bool is_direct = e->is_plain || e->has_slope;
+    if (is_direct && e->columns == vectors * RV_LANES) {
         rv_plain(e, rows, vectors, true, sum);
         return;
     }
-    if (RV_PARTS && vectors <= 2 && e->is_plain && e->columns > (vectors - 1) * RV_LANES) {
+    if (RV_PARTS && vectors <= 2 && is_direct && e->columns > (vectors - 1) * RV_LANES) {
         rv_plain(e, rows, vectors, false, sum);
         return;
     }
@@ -173,7 +176,7 @@ DP_INLINE void rv_end_tile(const rv_end *e, const size_t rows, const size_t vect
 
 /* The first n of `rows` rows of one vector. */
 DP_INLINE void rv_end_some(const rv_end *e, const size_t rows, size_t n, rv sum[][RV_WIDE]) {
-    if (e->is_plain && !e->has_slope && e->columns == RV_LANES && !e->residual) {
+    if (e->is_plain && e->columns == RV_LANES && !e->residual) {
         const rv low = rv_spread(&e->low), high = rv_spread(&e->high);
         const bool has_low = e->has_low, has_high = e->has_high;
         float *y = e->y;

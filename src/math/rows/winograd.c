@@ -73,7 +73,7 @@ void DP_ROWS_NAME(dp_rows_winograd_in)(int m, const float *const *pixels, size_t
 
 /* One pixel, one vector of its columns. */
 DP_INLINE void pixel_out(const rv_end *e, rv x) {
-    if (!e->is_plain || e->has_slope || (!RV_PARTS && e->columns < RV_LANES)) {
+    if (!e->is_plain || (!RV_PARTS && e->columns < RV_LANES)) {
         float room[RV_LANES] __attribute__((aligned(64)));
         rv_store(room, x);
         rv_finish(e, room, RV_LANES, 1);
