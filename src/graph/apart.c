@@ -148,19 +148,15 @@ static dp_status guess_shape(const rounds *r, const dp_value *declared, stack *s
     return DP_OK;
 }
 
-/* The rounds' results with a new dim at `axis`, the last round first if `reverse`. */
-static dp_status unstack(const rounds *r, int index, int64_t axis, bool reverse, dp_item *out) {
-    stack *s = &r->stacks[index];
-    dp_status status = s->count ? DP_OK : guess_shape(r, r->body->outputs[r->first_output + r->n_state + index], s);
-    if (status != DP_OK)
-        return status;
+/* What is on a stack with a new dim at `axis`, the last first if `reverse`. */
+static dp_status make_one(const rounds *r, const stack *s, int64_t axis, bool reverse, dp_item *out) {
     axis += axis < 0 ? s->each.rank + 1 : 0;
     if (axis < 0 || axis > s->each.rank || s->each.rank == DP_TENSOR_DIMS)
         return complain(r->node, "an axis of scan_output_axes is out of range");
     dp_tensor shape = {.element = s->each.element, .rank = s->each.rank + 1};
     for (int d = 0; d < shape.rank; d++)
         shape.dims[d] = d < axis ? s->each.dims[d] : d > axis ? s->each.dims[d - 1] : s->count;
-    status = dp_item_make(&shape, out);
+    dp_status status = dp_item_make(&shape, out);
     if (status != DP_OK || dp_item_bytes(out) == 0)
         return status;
     size_t outer, inner, n = (size_t)s->count;
@@ -170,6 +166,13 @@ static dp_status unstack(const rounds *r, int index, int64_t axis, bool reverse,
             memcpy((char *)out->tensor.base + (o * n + (reverse ? n - 1 - round : round)) * inner,
                    s->bytes + (round * outer + o) * inner, inner);
     return DP_OK;
+}
+
+/* The rounds' results. */
+static dp_status unstack(const rounds *r, int index, int64_t axis, bool reverse, dp_item *out) {
+    stack *s = &r->stacks[index];
+    dp_status status = s->count ? DP_OK : guess_shape(r, r->body->outputs[r->first_output + r->n_state + index], s);
+    return status == DP_OK ? make_one(r, s, axis, reverse, out) : status;
 }
 
 /* The node's outputs: states, then stacks. */
@@ -278,17 +281,15 @@ static dp_status check_scanned(const rounds *r, int i, const dp_item *item, int 
     return DP_OK;
 }
 
-static dp_status scan_rounds(rounds *r, dp_item *scanned, int n_scanned) {
-    int axes[64];
-    int64_t length = -1;
+enum { SCANNED_MAX = 64 };
+
+/* directions: the attribute that says which inputs are read from their ends. */
+static dp_status scan_rounds(rounds *r, const dp_item *scanned, int n_scanned, const int *axes, int64_t length,
+                             const char *directions) {
     dp_status status = DP_OK;
-    for (int i = 0; i < n_scanned && status == DP_OK; i++) {
-        scanned[i] = read_input(r, r->n_state + i);
-        status = check_scanned(r, i, &scanned[i], &axes[i], &length);
-    }
     for (int64_t round = 0; round < length && status == DP_OK; round++) {
         for (int i = 0; i < n_scanned && status == DP_OK; i++) {
-            bool reverse = number_of(r->node, "scan_input_directions", i) == 1;
+            bool reverse = number_of(r->node, directions, i) == 1;
             dp_item_drop(&r->inputs[r->n_state + i]);
             status = take_slice(&scanned[i], axes[i], reverse ? length - 1 - round : round, &r->inputs[r->n_state + i]);
         }
@@ -299,10 +300,21 @@ static dp_status scan_rounds(rounds *r, dp_item *scanned, int n_scanned) {
     return status;
 }
 
+static dp_status read_scanned(rounds *r, dp_item *scanned, int n_scanned) {
+    int axes[SCANNED_MAX];
+    int64_t length = -1;
+    dp_status status = DP_OK;
+    for (int i = 0; i < n_scanned && status == DP_OK; i++) {
+        scanned[i] = read_input(r, r->n_state + i);
+        status = check_scanned(r, i, &scanned[i], &axes[i], &length);
+    }
+    return status == DP_OK ? scan_rounds(r, scanned, n_scanned, axes, length, "scan_input_directions") : status;
+}
+
 static dp_status run_scan(rounds *r) {
     int64_t n_scanned = dp_node_integer(r->node, "num_scan_inputs", 0);
-    dp_item scanned[64] = {{.owner = NULL}};
-    if (n_scanned < 1 || n_scanned > r->node->n_inputs || n_scanned > 64)
+    dp_item scanned[SCANNED_MAX] = {{.owner = NULL}};
+    if (n_scanned < 1 || n_scanned > r->node->n_inputs || n_scanned > SCANNED_MAX)
         return complain(r->node, "num_scan_inputs must be 1 to 64, and no more than there are inputs");
     int n_state = r->node->n_inputs - (int)n_scanned;
     dp_status status = begin(r, 0, n_state, 0, r->node->n_inputs);
@@ -312,7 +324,7 @@ static dp_status run_scan(rounds *r) {
             status = complain(r->node, "an initial value is missing");
     }
     if (status == DP_OK)
-        status = scan_rounds(r, scanned, (int)n_scanned);
+        status = read_scanned(r, scanned, (int)n_scanned);
     for (int i = 0; i < n_scanned; i++)
         dp_item_drop(&scanned[i]);
     if (status == DP_OK)
@@ -325,10 +337,115 @@ static dp_status run_scan(rounds *r) {
     return status;
 }
 
+/*
+ * Scan of operator set 8: a batch of scans, one after the other. Its inputs are lengths of the sequences, which may be
+ * absent, states [batch, ...] and sequences [batch, length, ...]; its outputs states and stacks alike, what is behind
+ * the end of a sequence being zeros.
+ */
+typedef struct batch {
+    dp_item lengths, given[SCANNED_MAX], scanned[SCANNED_MAX]; /* given: states, then sequences */
+    stack results[SCANNED_MAX];
+    int n_state, n_scanned;
+    int64_t size, longest;
+} batch;
+
+static dp_status read_batch(const rounds *r, batch *b) {
+    int64_t n_scanned = dp_node_integer(r->node, "num_scan_inputs", 0), n = r->node->n_inputs - 1;
+    if (n_scanned < 1 || n_scanned > n || n > SCANNED_MAX || r->node->n_outputs > SCANNED_MAX)
+        return complain(r->node, "num_scan_inputs must be 1 to 64, and no more than there are inputs behind the first");
+    b->n_scanned = (int)n_scanned;
+    b->n_state = (int)(n - n_scanned);
+    b->size = b->longest = -1;
+    for (int i = 0; i < n; i++) {
+        b->given[i] = read_input(r, 1 + i);
+        const dp_tensor *t = &b->given[i].tensor;
+        if (t->element == DP_EL_NONE || t->rank < (i < b->n_state ? 1 : 2))
+            return complain(r->node, "an input is missing, or has no dimension for the batch and the sequence");
+        if ((b->size >= 0 && b->size != t->dims[0]) || (i >= b->n_state && b->longest >= 0 && b->longest != t->dims[1]))
+            return complain(r->node, "batches or sequences have different lengths");
+        b->size = t->dims[0];
+        b->longest = i < b->n_state ? b->longest : t->dims[1];
+    }
+    b->lengths = read_input(r, 0);
+    const dp_tensor *lengths = &b->lengths.tensor;
+    if (lengths->element != DP_EL_NONE && (lengths->element != DP_I64 || dp_tensor_count(lengths) != b->size))
+        return complain(r->node, "sequence_lens must have an int64 for each of the batch");
+    return b->size > 0 ? DP_OK : complain(r->node, "the batch is empty");
+}
+
+/* Zeros for the rounds that a short sequence does not have. */
+static dp_status lengthen(const batch *b, dp_item *item) {
+    dp_tensor shape = item->tensor;
+    dp_item longer;
+    if (shape.dims[0] == b->longest)
+        return DP_OK;
+    shape.dims[0] = b->longest;
+    dp_status status = dp_item_make(&shape, &longer);
+    if (status != DP_OK)
+        return status;
+    memset(longer.tensor.base, 0, dp_item_bytes(&longer));
+    memcpy(longer.tensor.base, item->tensor.base, dp_item_bytes(item));
+    dp_item_drop(item);
+    *item = longer;
+    return DP_OK;
+}
+
+static dp_status scan_one(rounds *r, batch *b, int64_t index) {
+    static const int axes[SCANNED_MAX];
+    int64_t length =
+        b->lengths.tensor.element == DP_EL_NONE ? b->longest : ((const int64_t *)b->lengths.tensor.base)[index];
+    if (length < 0 || length > b->longest)
+        return complain(r->node, "a length in sequence_lens is more than the sequences have");
+    dp_status status = begin(r, 0, b->n_state, 0, b->n_state + b->n_scanned);
+    for (int i = 0; i < b->n_state && status == DP_OK; i++)
+        status = take_slice(&b->given[i], 0, index, &r->inputs[i]);
+    for (int i = 0; i < b->n_scanned && status == DP_OK; i++)
+        status = take_slice(&b->given[b->n_state + i], 0, index, &b->scanned[i]);
+    if (status == DP_OK)
+        status = scan_rounds(r, b->scanned, b->n_scanned, axes, length, "directions");
+    for (int i = 0; i < r->node->n_outputs && status == DP_OK; i++) {
+        dp_item item = {.owner = NULL};
+        if (i < b->n_state)
+            item = dp_item_share(&r->inputs[i]);
+        else if ((status = unstack(r, i - b->n_state, 0, false, &item)) == DP_OK)
+            status = lengthen(b, &item);
+        if (status == DP_OK)
+            status = append(&b->results[i], &item, r->node);
+        dp_item_drop(&item);
+    }
+    for (int i = 0; i < b->n_scanned; i++)
+        dp_item_drop(&b->scanned[i]);
+    return status;
+}
+
+static dp_status run_batch(rounds *r) {
+    batch *b = dp_alloc(DP_MEM_GRAPH, sizeof *b);
+    if (!b)
+        return dp_fail(DP_ERR_OUT_OF_MEMORY, "no host memory to run a model: free some");
+    dp_status status = read_batch(r, b);
+    for (int64_t i = 0; i < b->size && status == DP_OK; i++) {
+        rounds one = *r;
+        status = scan_one(&one, b, i);
+        end(&one);
+    }
+    for (int i = 0; i < r->node->n_outputs && status == DP_OK; i++)
+        if (r->node->outputs[i])
+            status = make_one(r, &b->results[i], 0, false, &r->known[r->stage->n_lives + i]);
+    for (int i = 0; i < SCANNED_MAX; i++) {
+        dp_item_drop(&b->given[i]);
+        dp_free(b->results[i].bytes);
+    }
+    dp_item_drop(&b->lengths);
+    dp_free(b);
+    return status;
+}
+
 dp_status dp_stage_apart(dp_staged *staged, dp_stage *stage, dp_item *known) {
     rounds r = {
         .staged = staged, .stage = stage, .node = stage->apart, .body = stage->apart->bodies[0].graph, .known = known};
-    dp_status status = strcmp(r.node->type, "Loop") == 0 ? run_loop(&r) : run_scan(&r);
+    dp_status status = strcmp(r.node->type, "Loop") == 0 ? run_loop(&r)
+                       : staged->opset < 9               ? run_batch(&r)
+                                                         : run_scan(&r);
     end(&r);
     return status;
 }

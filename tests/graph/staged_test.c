@@ -239,6 +239,51 @@ static void scans_run(void **state) {
     unload(l);
 }
 
+/* Operator set 8: a batch of scans, each as long as it says; running sums, 0 behind the end. */
+static void batches_of_scans_run(void **state) {
+    (void)state;
+    enum { BATCH = 3, LENGTH = 4 };
+    static const int64_t open[] = {-1, -1}, ends[] = {4, 0, 2};
+    int64_t lengths[BATCH];
+    float x[BATCH * LENGTH], start[BATCH] = {10, 20, 30};
+    maker *m = make_begin(8), *body = make_begin(8);
+    make_input(m, "lengths", INT64, 1, any);
+    make_input(m, "s0", FLOAT, 1, any);
+    make_input(m, "x", FLOAT, 2, open);
+    make_node(m, "Scan", "lengths s0 x", "s y");
+    make_integer(m, "num_scan_inputs", 1);
+    make_integers(m, "directions", 1, one);
+    make_input(body, "s_in", FLOAT, 0, none);
+    make_input(body, "x_in", FLOAT, 0, none);
+    make_node(body, "Add", "s_in x_in", "s_out");
+    make_node(body, "Neg", "s_out", "minus");
+    make_output(body, "s_out");
+    make_output_of(body, "minus", FLOAT, 0, none);
+    make_body(m, "body", body);
+    make_output(m, "s");
+    make_output(m, "y");
+    loaded l = load(m);
+    for (int i = 0; i < BATCH * LENGTH; i++)
+        x[i] = (float)(i * i % 13);
+    memcpy(lengths, ends, sizeof ends);
+    int64_t dims[] = {BATCH, LENGTH}, batch = BATCH;
+    const dp_tensor inputs[] = {tensor_of(DP_I64, 1, &batch, lengths), vector(BATCH, start),
+                                tensor_of(DP_F32, 2, dims, x)};
+    run_fine(l, inputs);
+    assert_true(got[0].rank == 1 && got[1].rank == 2 && got[1].dims[0] == BATCH && got[1].dims[1] == LENGTH);
+    for (int b = 0; b < BATCH; b++) {
+        float sum = start[b];
+        for (int i = 0; i < LENGTH; i++) {
+            sum += i < ends[b] ? x[b * LENGTH + ends[b] - 1 - i] : 0; /* read from its end */
+            assert_true(floats(1)[b * LENGTH + i] == (i < ends[b] ? -sum : 0));
+        }
+        assert_true(floats(0)[b] == sum);
+    }
+    lengths[1] = 5;
+    run_fails(l, inputs, "more than the sequences have");
+    unload(l);
+}
+
 /* for i < n: for j < i: s += k, unless s is above 10: then s *= 2; k and n come from outside of both loops */
 static void loops_nest(void **state) {
     (void)state;
@@ -524,10 +569,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_chosen),  cmocka_unit_test(loops_run),
         cmocka_unit_test(stages_are_bounded),   cmocka_unit_test(scans_run),
-        cmocka_unit_test(loops_nest),           cmocka_unit_test(long_chains),
-        cmocka_unit_test(wrong_values_say_why), cmocka_unit_test(exhausted_memory),
-        cmocka_unit_test(files_keep_sources),   cmocka_unit_test(hostile_files),
-        cmocka_unit_test(texts_of_shapes),
+        cmocka_unit_test(batches_of_scans_run), cmocka_unit_test(loops_nest),
+        cmocka_unit_test(long_chains),          cmocka_unit_test(wrong_values_say_why),
+        cmocka_unit_test(exhausted_memory),     cmocka_unit_test(files_keep_sources),
+        cmocka_unit_test(hostile_files),        cmocka_unit_test(texts_of_shapes),
     };
     return cmocka_run_group_tests_name("graph_staged", tests, NULL, NULL);
 }
