@@ -103,9 +103,10 @@ static void expect(const void *y, size_t at, bool as_float, double v, const char
 }
 
 static void one_product(void) {
-    const size_t k = between(1, between(0, 1) ? 40 : 300), rows = between(1, 70), all = between(1, 150);
+    const bool exact = between(0, 1);
+    const size_t drawn = between(1, between(0, 1) ? 40 : 300), k = exact ? (drawn + 3) / 4 * 4 : drawn, rows = between(1, 70), all = between(1, 150);
     const size_t first = all > 16 ? between(0, (all - 1) / 16) * 16 : 0, columns = between(1, all - first);
-    const size_t depth = dp_bytes_depth(k), stride = depth + between(0, 2) * 64, width = all + between(0, 5);
+    const size_t depth = exact ? k : dp_bytes_depth(k), stride = depth + between(0, 2) * 64, width = all + between(0, 5);
     const bool as_float = between(0, 4) == 0, adds = between(0, 2) == 0;
     uint8_t *a = room(rows * stride), *residual = room(rows * width);
     int8_t *w = weights_of(k * all), *panels = malloc(dp_bytes_panel_bytes(k, all));
@@ -116,7 +117,7 @@ static void one_product(void) {
     for (int t = 0; t < n_tables; t++) {
         y[t] = malloc(bytes);
         memset(y[t], 0xab, bytes);
-        const dp_bytes_block b = {a, stride, rows, k, panels, first, columns, y[t], (ptrdiff_t)width, as_float,
+        const dp_bytes_block b = {a, stride, rows, k, exact, panels, first, columns, y[t], (ptrdiff_t)width, as_float,
                                   adds ? residual : NULL, (ptrdiff_t)width};
         tables[t]->product(&b, &n.finish, work);
         if (memcmp(y[t], y[0], bytes) != 0)

@@ -9,8 +9,8 @@
 #define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
 enum { TILE_ROWS = 16, TILE_BYTES = 64 };
 
-/* Tiles 0 to 3: sums; 4, 5: rows; 6, 7: weights. */
-static void configure(size_t rows) {
+/* Tiles 0 to 3: sums; 4, 5: rows; 6, 7: weights. With a tail, the second of both has only so many bytes of k. */
+static void configure(size_t rows, size_t tail) {
     struct {
         uint8_t palette, start_row, reserved[14];
         uint16_t row_bytes[16];
@@ -21,6 +21,10 @@ static void configure(size_t rows) {
     for (int t = 0; t < 8; t++) {
         config.row_bytes[t] = TILE_BYTES;
         config.rows[t] = (uint8_t)(t < 6 ? rows : TILE_ROWS);
+    }
+    if (tail) {
+        config.row_bytes[5] = (uint16_t)tail;
+        config.rows[7] = (uint8_t)(tail / 4);
     }
     AMX_ORDER();
     _tile_loadconfig(&config);
@@ -97,6 +101,76 @@ FB_INLINE void two_tall(const size_t wide, const uint8_t *a, size_t a_stride, co
     AMX_ORDER();
 }
 
+/* One tile of rows whose last bytes of k are a tail, by `wide` panels. */
+FB_INLINE void with_tail(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
+                         size_t k, int32_t *sums) {
+    AMX_ORDER();
+    _tile_zero(0);
+    if (wide > 1)
+        _tile_zero(1);
+    if (wide > 2)
+        _tile_zero(2);
+    if (wide > 3)
+        _tile_zero(3);
+    for (; k > TILE_BYTES; k -= TILE_BYTES, a += TILE_BYTES, w += 16 * TILE_BYTES) {
+        _tile_loadd(4, a, a_stride);
+        _tile_loadd(6, w, TILE_BYTES);
+        _tile_dpbusd(0, 4, 6);
+        if (wide > 1) {
+            _tile_loadd(6, w + panel_bytes, TILE_BYTES);
+            _tile_dpbusd(1, 4, 6);
+        }
+        if (wide > 2) {
+            _tile_loadd(6, w + 2 * panel_bytes, TILE_BYTES);
+            _tile_dpbusd(2, 4, 6);
+        }
+        if (wide > 3) {
+            _tile_loadd(6, w + 3 * panel_bytes, TILE_BYTES);
+            _tile_dpbusd(3, 4, 6);
+        }
+    }
+    _tile_loadd(5, a, a_stride);
+    _tile_loadd(7, w, TILE_BYTES);
+    _tile_dpbusd(0, 5, 7);
+    _tile_stored(0, sums, wide * TILE_BYTES);
+    if (wide > 1) {
+        _tile_loadd(7, w + panel_bytes, TILE_BYTES);
+        _tile_dpbusd(1, 5, 7);
+        _tile_stored(1, sums + 16, wide * TILE_BYTES);
+    }
+    if (wide > 2) {
+        _tile_loadd(7, w + 2 * panel_bytes, TILE_BYTES);
+        _tile_dpbusd(2, 5, 7);
+        _tile_stored(2, sums + 32, wide * TILE_BYTES);
+    }
+    if (wide > 3) {
+        _tile_loadd(7, w + 3 * panel_bytes, TILE_BYTES);
+        _tile_dpbusd(3, 5, 7);
+        _tile_stored(3, sums + 48, wide * TILE_BYTES);
+    }
+    AMX_ORDER();
+}
+
+/* Rows [row, row + rows), by tiles of `height`, as many as one end takes. */
+static void tiles_with_tail(const dp_bytes_block *b, const dp_bytes_finish *f, size_t row, size_t rows, size_t height,
+                            size_t column, size_t columns, int32_t *sums) {
+    const size_t panel_bytes = dp_bytes_depth(b->k) * 16, vectors = (columns + 15) / 16;
+    const int8_t *w = b->panels + column / 16 * panel_bytes;
+    for (size_t r = 0; r < rows; r += height) {
+        const uint8_t *a = b->a + (row + r) * b->a_stride;
+        int32_t *to = sums + r * vectors * 16;
+        if (vectors == 4)
+            with_tail(4, a, b->a_stride, w, panel_bytes, b->k, to);
+        else if (vectors == 3)
+            with_tail(3, a, b->a_stride, w, panel_bytes, b->k, to);
+        else if (vectors == 2)
+            with_tail(2, a, b->a_stride, w, panel_bytes, b->k, to);
+        else
+            with_tail(1, a, b->a_stride, w, panel_bytes, b->k, to);
+    }
+    fb_finish(b, f, sums, row, rows, column, columns, vectors);
+}
+
 /* Rows [row, row + rows) of up to 16, or 32 when `tall`; up to four panels, two when tall. */
 static void tile(const dp_bytes_block *b, const dp_bytes_finish *f, size_t row, size_t rows, bool tall, size_t column,
                  size_t columns, int32_t *sums) {
@@ -118,23 +192,33 @@ static void tile(const dp_bytes_block *b, const dp_bytes_finish *f, size_t row, 
     fb_finish(b, f, sums, row, rows, column, columns, vectors);
 }
 
-void dp_bytes_product_amx(const dp_bytes_block *b, const dp_bytes_finish *f, void *room) {
-    const size_t whole = b->rows / TILE_ROWS * TILE_ROWS, rest = b->rows - whole;
-    if (whole)
-        configure(TILE_ROWS);
-    for (size_t at = 0; at < b->columns && whole; at += 64) {
-        const size_t columns = b->columns - at < 64 ? b->columns - at : 64;
-        const size_t step = columns <= 32 ? 2 * TILE_ROWS : TILE_ROWS;
-        for (size_t r = 0; r < whole; r += step) {
-            const bool tall = step > TILE_ROWS && r + step <= whole;
-            const size_t left = whole - r, rows = left < step ? left : step;
-            tile(b, f, r, rows, tall, b->first + at, columns, room);
+/* Rows [row, row + rows) of whole tiles of `height` rows, all columns. */
+static void all_columns(const dp_bytes_block *b, const dp_bytes_finish *f, size_t row, size_t rows, size_t height,
+                        size_t tail, void *room) {
+    enum { AT_ONCE = 4 }; /* tiles of sums */
+    for (size_t at = 0; at < b->columns; at += 64) {
+        const size_t columns = b->columns - at < 64 ? b->columns - at : 64, vectors = (columns + 15) / 16;
+        const size_t step = height * (tail ? AT_ONCE / vectors : columns <= 32 ? 2 : 1);
+        for (size_t r = row; r < row + rows; r += step) {
+            const size_t left = row + rows - r, n = left < step ? left : step;
+            if (tail)
+                tiles_with_tail(b, f, r, n, height, b->first + at, columns, room);
+            else
+                tile(b, f, r, n, n > height, b->first + at, columns, room);
         }
     }
+}
+
+void dp_bytes_product_amx(const dp_bytes_block *b, const dp_bytes_finish *f, void *room) {
+    const size_t whole = b->rows / TILE_ROWS * TILE_ROWS, rest = b->rows - whole;
+    const size_t tail = b->exact ? b->k % DP_BYTES_DEPTH : 0;
+    if (whole) {
+        configure(TILE_ROWS, tail);
+        all_columns(b, f, 0, whole, TILE_ROWS, tail, room);
+    }
     if (rest) {
-        configure(rest);
-        for (size_t at = 0; at < b->columns; at += 64)
-            tile(b, f, whole, rest, false, b->first + at, b->columns - at < 64 ? b->columns - at : 64, room);
+        configure(rest, tail);
+        all_columns(b, f, whole, rest, rest, tail, room);
     }
     _tile_release();
 }

@@ -41,8 +41,10 @@ typedef struct dp_bytes_finish {
 
 /* Columns [first, first + columns) of some rows; first is a multiple of 16. */
 typedef struct dp_bytes_block {
-    const uint8_t *a; /* row r at a + r * a_stride; readable up to k filled up to DP_BYTES_DEPTH, whatever stands there */
+    const uint8_t *a; /* row r at a + r * a_stride */
     size_t a_stride, rows, k;
+    bool exact; /* k is a multiple of 4, and rows are read no further; else up to a multiple of DP_BYTES_DEPTH, whatever
+                   stands there */
     const int8_t *panels; /* of column 0 */
     size_t first, columns;
     void *y; /* uint8, or float with as_float; element (r, n) is number r * y_stride + n, n counted from column 0 */

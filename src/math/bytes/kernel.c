@@ -188,6 +188,71 @@ static void depthwise(const dp_bytes_depthwise *p, const dp_bytes_finish *f, voi
         }
 }
 
+static void dequantise(float *to, const uint8_t *x, const float *scale, const float *zero, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) to[i] = ((float)x[i] - zero[i]) * scale[i];
+}
+
+static void add(uint32_t *sums, const uint8_t *x, size_t n) {
+    DP_IVDEP for (size_t i = 0; i < n; i++) sums[i] += x[i];
+}
+
+#if DP_MATH_RUNG == DP_RUNG_AVX512
+/* Sixteen numbers as they are rounded and bounded; a NaN becomes 0. */
+DP_INLINE __m512i whole_of(__m512 v) {
+    return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(v, _mm512_setzero_ps()), _mm512_set1_ps(255)));
+}
+DP_INLINE __m512 widened(const uint8_t *x, __mmask16 mask) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, x)));
+}
+
+/* to[i] = VALUE(i, mask), 64 at a time, and what is left masked */
+#define BYTES_LOOP(VALUE)                                                                                              \
+    size_t i = 0;                                                                                                      \
+    for (; i + 64 <= n; i += 64) {                                                                                     \
+        const __m512i q[FB_VECTORS] = {whole_of(VALUE(i, 0xffff)), whole_of(VALUE(i + 16, 0xffff)),                    \
+                                       whole_of(VALUE(i + 32, 0xffff)), whole_of(VALUE(i + 48, 0xffff))};              \
+        _mm512_storeu_si512(to + i, fb_pack(q));                                                                       \
+    }                                                                                                                  \
+    for (; i < n; i += 16) {                                                                                           \
+        const __mmask16 m = fb_mask(n - i, 0);                                                                         \
+        _mm_mask_storeu_epi8(to + i, m, _mm512_cvtepi32_epi8(whole_of(VALUE(i, m))));                                  \
+    }
+
+static void quantise(uint8_t *to, const float *x, const float *factor, const float *zero, size_t n) {
+#define QUANTISED(at, m)                                                                                               \
+    _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, x + (at)), _mm512_maskz_loadu_ps(m, factor + (at))),          \
+                  _mm512_maskz_loadu_ps(m, zero + (at)))
+    BYTES_LOOP(QUANTISED)
+}
+
+static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g,
+                    const float *shift, size_t n) {
+#define FIRST(at, m)                                                                                                   \
+    _mm512_add_ps(_mm512_mul_ps(widened(x + (at), m), _mm512_maskz_loadu_ps(m, f + (at))),                             \
+                  _mm512_maskz_loadu_ps(m, shift + (at)))
+#define BOTH(at, m)                                                                                                    \
+    _mm512_add_ps(FIRST(at, m), _mm512_mul_ps(widened(y + (at), m), _mm512_maskz_loadu_ps(m, g + (at))))
+    if (y) {
+        BYTES_LOOP(BOTH)
+    } else {
+        BYTES_LOOP(FIRST)
+    }
+}
+
+static void quantise_planes(uint8_t *to, const float *const *planes, size_t n_planes, const float *factor,
+                            const float *zero, size_t n) {
+    for (size_t i = 0; i < n; i += 16) {
+        const __mmask16 m = fb_mask(n - i, 0);
+        __m512i pixels = _mm512_setzero_si512();
+        for (size_t c = n_planes; c-- > 0;) {
+            const __m512 v = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, planes[c] + i), _mm512_set1_ps(factor[c])),
+                                           _mm512_set1_ps(zero[c]));
+            pixels = _mm512_or_si512(_mm512_slli_epi32(pixels, 8), whole_of(v));
+        }
+        _mm512_mask_storeu_epi32(to + 4 * i, m, pixels);
+    }
+}
+#else
 static void quantise(uint8_t *to, const float *x, const float *factor, const float *zero, size_t n) {
     for (size_t first = 0; first < n; first += AT_ONCE) {
         const size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
@@ -195,10 +260,6 @@ static void quantise(uint8_t *to, const float *x, const float *factor, const flo
         DP_IVDEP for (size_t i = 0; i < count; i++) v[i] = x[first + i] * factor[first + i] + zero[first + i];
         to_bytes(to + first, v, count);
     }
-}
-
-static void dequantise(float *to, const uint8_t *x, const float *scale, const float *zero, size_t n) {
-    DP_IVDEP for (size_t i = 0; i < n; i++) to[i] = ((float)x[i] - zero[i]) * scale[i];
 }
 
 static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g,
@@ -214,10 +275,6 @@ static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t
     }
 }
 
-static void add(uint32_t *sums, const uint8_t *x, size_t n) {
-    DP_IVDEP for (size_t i = 0; i < n; i++) sums[i] += x[i];
-}
-
 static void quantise_planes(uint8_t *to, const float *const *planes, size_t n_planes, const float *factor,
                             const float *zero, size_t n) {
     for (size_t first = 0; first < n; first += AT_ONCE) {
@@ -231,6 +288,7 @@ static void quantise_planes(uint8_t *to, const float *const *planes, size_t n_pl
         memcpy(to + 4 * first, pixel, 4 * count);
     }
 }
+#endif
 
 #define TABLE_OF(rung)                                                                                                 \
     {                                                                                                                  \

@@ -157,7 +157,7 @@ static dp_status take_rest(const dp_operator_call *call, dp_picture_conv *c, con
         return dp_fail(DP_ERR_UNSUPPORTED, "tiles are written side by side, without a residual");
     if (c->way != DP_PICTURE_TILES && c->in == 1 && c->out == 1 && c->residual_slot < 0 && !c->as_float)
         c->way = DP_PICTURE_DEPTHWISE;
-    c->direct = c->way != DP_PICTURE_DEPTHWISE && c->in % DP_BYTES_DEPTH == 0 &&
+    c->direct = c->way != DP_PICTURE_DEPTHWISE && c->in % 4 == 0 &&
                 (c->way == DP_PICTURE_TILES ||
                  (c->kernel[0] * c->kernel[1] == 1 && c->stride[0] * c->stride[1] == 1 && dims[1] == c->x.height &&
                   dims[2] == c->x.width));

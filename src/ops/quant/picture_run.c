@@ -145,15 +145,21 @@ static void rows_piece(void *context, size_t tile, void *scratch) {
     const int64_t count = total - begin < c->unit ? total - begin : c->unit, element = c->as_float ? 4 : 1;
     const int64_t column = group * c->out;
     uint8_t *rows = (uint8_t *)(((uintptr_t)scratch + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    int64_t image = begin / area, oy = begin % area / c->y.width, ox = begin % c->y.width;
     for (int64_t i = 0; i < count && !c->direct; i++) {
-        const int64_t at = begin + i;
-        copy_window(j, j->x + at / area * c->x.height * c->x.width * c->x.pixel, group, at % area / c->y.width,
-                    at % c->y.width, rows + (size_t)i * c->row_bytes);
+        copy_window(j, j->x + image * c->x.height * c->x.width * c->x.pixel, group, oy, ox,
+                    rows + (size_t)i * c->row_bytes);
+        if (++ox < c->y.width)
+            continue;
+        ox = 0;
+        if (++oy == c->y.height)
+            oy = 0, image++;
     }
     const dp_bytes_block b = {.a = c->direct ? j->x + begin * c->x.pixel + group * c->in : rows,
                               .a_stride = c->direct ? (size_t)c->x.pixel : c->row_bytes,
                               .rows = (size_t)count,
                               .k = (size_t)(c->kernel[0] * c->kernel[1] * c->in),
+                              .exact = c->direct,
                               .panels = j->panels + group * c->panel_bytes,
                               .first = (size_t)first,
                               .columns = (size_t)(c->out - first < c->column_unit ? c->out - first : c->column_unit),
@@ -182,6 +188,7 @@ static void tiles_piece(void *context, size_t tile, void *scratch) {
                                       .a_stride = c->direct ? (size_t)c->x.pixel : c->row_bytes,
                                       .rows = (size_t)c->x.width,
                                       .k = (size_t)c->in,
+                                      .exact = c->direct,
                                       .panels = j->panels + ky * c->panel_bytes,
                                       .columns = (size_t)columns,
                                       .y = j->y + (line * c->kernel[0] + ky) * c->x.width * columns * element,
