@@ -93,9 +93,16 @@ DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t)
 }
 
 #define TILE(rows)                                                                                                     \
-    static void tile_##rows(const tile *t) {                                                                           \
+    static void tile_##rows##x1(const tile *t) {                                                                       \
+        tile_body(rows, 1, t);                                                                                         \
+    }                                                                                                                  \
+    static void tile_##rows##x2(const tile *t) {                                                                       \
         tile_body(rows, 2, t);                                                                                         \
     }
+#define ROW_OF(rows)                                                                                                   \
+    { tile_##rows##x1, tile_##rows##x2 }
+#define FIRST_ROWS ROW_OF(1), ROW_OF(2), ROW_OF(3), ROW_OF(4)
+typedef void (*tile_fn)(const tile *);
 TILE(1)
 TILE(2)
 TILE(3)
@@ -105,13 +112,13 @@ TILE(5)
 TILE(6)
 TILE(7)
 TILE(8)
-static void (*const tiles[])(const tile *) = {tile_1, tile_2, tile_3, tile_4, tile_5, tile_6, tile_7, tile_8};
+static const tile_fn tiles[][2] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
 #elif RV_TILE == 6
 TILE(5)
 TILE(6)
-static void (*const tiles[])(const tile *) = {tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
+static const tile_fn tiles[][2] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
 #else
-static void (*const tiles[])(const tile *) = {tile_1, tile_2, tile_3, tile_4};
+static const tile_fn tiles[][2] = {FIRST_ROWS};
 #endif
 
 /* All rows with the two panels from column `at` of the block on. Two vectors side by side lie in one panel, or are one
@@ -125,7 +132,7 @@ static void multiply(const dp_low_block *b, const tile *part, const dp_low_end *
             t.left += r * t.left_stride;
             t.sums += r * t.sums_stride + c;
             t.right += c / DP_ROWS_PANEL * t.k * DP_ROWS_PANEL + c % DP_ROWS_PANEL;
-            tiles[rows - 1](&t);
+            tiles[rows - 1][end->columns - c > RV_LANES](&t);
         }
         if (!ends)
             continue;

@@ -248,7 +248,7 @@ void dp_low_pixels(const dp_low_depthwise *p, const dp_rows_finish *finish, void
                    .high = _mm512_set1_ps(end.has_high ? end.high : INFINITY),
                    .alpha = _mm512_set1_ps(affine ? finish->alpha : 1),
                    .beta = _mm512_set1_ps(affine ? finish->beta : 0),
-                   .is_plain = end.is_plain,
+                   .is_plain = finish->activation <= DP_ROWS_CLIP,
                    .is_swish = affine || finish->activation == DP_ROWS_HARD_SWISH};
     const line_fn fn = choose_line(p);
     arrange(p, weights, bias);
