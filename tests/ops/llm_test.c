@@ -137,6 +137,60 @@ static void rotations(void **state) {
     free_tensor(&small);
 }
 
+/* Every element of the result gives back to the two of x, and to the cosine and sine, that it was made of. */
+static void rotation_gradients(void **state) {
+    (void)state;
+    static const int64_t angles[][3] = {{1, 5, 1}, {2, 5, 3}, {1, 1, 1}, {1, 5, 3}};
+    enum { MOST = 2 * 5 * 3 * 40 };
+    for (int c = 0; c < 48; c++) {
+        aclDataType type = halves[c % 3];
+        int mode = c / 3 % 4;
+        int64_t n = c % 2 ? 8 : 40, dims[] = {2, 5, 3, n};
+        const int64_t *angle = angles[c / 12];
+        int64_t angle_dims[] = {angle[0], angle[1], angle[2], n};
+        tensor g = make_tensor(type, 4, dims, any_layout()), x = make_tensor(type, 4, dims, any_layout()),
+               dx = make_tensor(type, 4, dims, any_layout()), cosine = make_tensor(type, 4, angle_dims, any_layout()),
+               sine = make_tensor(type, 4, angle_dims, any_layout()),
+               dcos = make_tensor(type, 4, angle_dims, any_layout()),
+               dsin = make_tensor(type, 4, angle_dims, any_layout());
+        double want[3][MOST] = {{0}};
+        fill(&g, -1, 1);
+        fill(&x, -1, 1);
+        fill(&cosine, -1, 1);
+        fill(&sine, -1, 1);
+        caller_value values[] = {T(g), T(cosine), T(sine), T(x), I(mode), T(dx), T(dcos), T(dsin)};
+        must("RotaryPositionEmbeddingGrad", values);
+        for (int64_t i = 0; i < g.count; i++) {
+            int64_t d = i % n, row = i - d, own, at[3] = {i / n / 15, i / n / 3 % 5, i / n % 3}, line = 0;
+            for (int k = 0; k < 3; k++)
+                line = line * angle_dims[k] + (angle_dims[k] == 1 ? 0 : at[k]);
+            double sign, gradient = get_element(&g, i);
+            int64_t other = partner(mode, d, n, &sign, &own);
+            want[0][row + own] += gradient * get_element(&cosine, line * n + d);
+            want[0][row + other] += sign * gradient * get_element(&sine, line * n + d);
+            want[1][line * n + d] += gradient * get_element(&x, row + own);
+            want[2][line * n + d] += sign * gradient * get_element(&x, row + other);
+        }
+        for (int64_t i = 0; i < dx.count; i++)
+            near("dx", &dx, i, want[0][i], 1);
+        for (int64_t i = 0; i < dcos.count; i++) {
+            near("dcos", &dcos, i, want[1][i], 4);
+            near("dsin", &dsin, i, want[2][i], 4);
+        }
+        assert_true(untouched_outside(&dx) && untouched_outside(&dcos) && untouched_outside(&dsin));
+        for (int i = 0; i < 3; i++)
+            values[i < 1 ? 3 : 5 + i].pointer = NULL;
+        must("RotaryPositionEmbeddingGrad", values); /* dx alone */
+        for (int64_t i = 0; i < dx.count; i++)
+            near("dx alone", &dx, i, want[0][i], 1);
+        values[4].integer = 4;
+        refused("RotaryPositionEmbeddingGrad", values, "mode is 4");
+        tensor *all[] = {&g, &x, &dx, &cosine, &sine, &dcos, &dsin};
+        for (int i = 0; i < 7; i++)
+            free_tensor(all[i]);
+    }
+}
+
 static void soft_cross_entropy(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 7}, {33, 130}, {3, 2500}, {0, 4}};
@@ -482,8 +536,13 @@ static void gated_delta(void **state) {
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotations), cmocka_unit_test(soft_cross_entropy), cmocka_unit_test(triangular),
-        cmocka_unit_test(nll),       cmocka_unit_test(cross_entropy),      cmocka_unit_test(gated_delta),
+        cmocka_unit_test(rotations),
+        cmocka_unit_test(rotation_gradients),
+        cmocka_unit_test(soft_cross_entropy),
+        cmocka_unit_test(triangular),
+        cmocka_unit_test(nll),
+        cmocka_unit_test(cross_entropy),
+        cmocka_unit_test(gated_delta),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();

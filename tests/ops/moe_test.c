@@ -389,11 +389,100 @@ static void expert_tokens(void **state) {
     free_tensor(&out);
 }
 
+/* Tokens sorted by their experts, and back, with gradients; fewer rows than entries in some cases. */
+static void permuting(void **state) {
+    (void)state;
+    enum { TOKENS = 7, WIDTH = 5, CHOICES = 3 };
+    for (int c = 0; c < 24; c++) {
+        aclDataType type = halves[c % 3];
+        int64_t k = c / 3 % 2 ? CHOICES : 1, entries = TOKENS * k, rows = c / 6 % 2 ? entries - 4 : entries;
+        bool flat = k == 1 && c / 12;
+        tensor x = make_tensor(type, 2, (int64_t[]){TOKENS, WIDTH}, any_layout()),
+               experts = make_tensor(c % 2 ? ACL_INT32 : ACL_INT64, flat ? 1 : 2, (int64_t[]){TOKENS, k}, any_layout()),
+               permuted = make_tensor(type, 2, (int64_t[]){rows, WIDTH}, any_layout()),
+               places = make_tensor(ACL_INT32, 1, &entries, any_layout()),
+               probs = make_tensor(type, 2, (int64_t[]){TOKENS, k}, any_layout()),
+               out = make_tensor(type, 2, x.dims, any_layout()), g = make_tensor(type, 2, x.dims, any_layout()),
+               dtokens = make_tensor(type, 2, x.dims, any_layout()),
+               drows = make_tensor(type, 2, permuted.dims, any_layout()),
+               dprobs = make_tensor(type, 2, probs.dims, any_layout());
+        fill(&x, -1, 1);
+        fill(&g, -1, 1);
+        fill(&probs, 0, 1);
+        for (int64_t i = 0; i < entries; i++)
+            set_element(&experts, i, (double)(random_bits() % 4));
+        int64_t where[TOKENS * CHOICES], place = 0;
+        for (int expert = 0; expert < 4; expert++)
+            for (int64_t e = 0; e < entries; e++)
+                if (get_element(&experts, e) == expert)
+                    where[e] = place++;
+        arguments call = begin_call("MoeTokenPermute"), back = begin_call("MoeTokenPermuteGrad"),
+                  join = begin_call("MoeTokenUnpermute"), part = begin_call("MoeTokenUnpermuteGrad");
+        put(&call, "tokens", x.handle);
+        put(&call, "indices", experts.handle);
+        put_integer(&call, "actual_num_out_tokens", rows);
+        put(&call, "permuted_tokens", permuted.handle);
+        put(&call, "sorted_indices", places.handle);
+        must(&call);
+        put(&back, "grad_permuted_tokens", permuted.handle);
+        put(&back, "sorted_indices", places.handle);
+        put_integer(&back, "num_topK", k);
+        put(&back, "grad_tokens", dtokens.handle);
+        must(&back);
+        put(&join, "permuted_tokens", permuted.handle);
+        put(&join, "sorted_indices", places.handle);
+        put(&join, "probsOptional", k == 1 && c % 2 ? NULL : probs.handle);
+        put(&join, "unpermuted_tokens", out.handle);
+        must(&join);
+        put(&part, "permuted_tokensOptional", permuted.handle);
+        put(&part, "grad_unpermuted_tokens", g.handle);
+        put(&part, "sorted_indices", places.handle);
+        put(&part, "probsOptional", probs.handle);
+        put(&part, "grad_permuted_tokens", drows.handle);
+        put(&part, "grad_probs", dprobs.handle);
+        must(&part);
+        for (int64_t e = 0; e < entries; e++) {
+            double sum = 0;
+            assert_true(get_element(&places, e) == (double)where[e]);
+            for (int64_t h = 0; h < WIDTH && where[e] < rows; h++) {
+                double value = get_element(&x, e / k * WIDTH + h), gradient = get_element(&g, e / k * WIDTH + h);
+                assert_true(get_element(&permuted, where[e] * WIDTH + h) == value);
+                near("drows", &drows, where[e] * WIDTH + h, get_element(&probs, e) * gradient);
+                sum += value * gradient;
+            }
+            near("dprobs", &dprobs, e, sum);
+        }
+        for (int64_t i = 0; i < x.count; i++) {
+            double sum = 0, weighted = 0;
+            for (int64_t e = i / WIDTH * k; e < (i / WIDTH + 1) * k; e++) {
+                if (where[e] >= rows)
+                    continue;
+                sum += get_element(&x, i);
+                weighted += get_element(&x, i) * (k == 1 && c % 2 ? 1 : get_element(&probs, e));
+            }
+            near("dtokens", &dtokens, i, sum);
+            near("joined", &out, i, weighted);
+        }
+        put_integer(&call, "padded_mode", 1);
+        uint64_t size;
+        aclOpExecutor *executor;
+        assert_int_not_equal(call.op->prepare(call.values, &size, &executor), 0);
+        assert_non_null(strstr(sentence(), "without padding"));
+        set_element(&places, 1, (double)entries);
+        fails_when_run(&join, "element 1 is");
+        tensor *all[] = {&x, &experts, &permuted, &places, &probs, &out, &g, &dtokens, &drows, &dprobs};
+        for (int i = 0; i < 10; i++) {
+            assert_true(untouched_outside(all[i]));
+            free_tensor(all[i]);
+        }
+    }
+}
+
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gating_softmax), cmocka_unit_test(gating_groups), cmocka_unit_test(routing),
-        cmocka_unit_test(joining),        cmocka_unit_test(expert_tokens),
+        cmocka_unit_test(joining),        cmocka_unit_test(permuting),     cmocka_unit_test(expert_tokens),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();
