@@ -21,7 +21,7 @@ bool dp_node_is_alias(const dp_node *node) {
 
 /* Types whose images may have pixels further apart than they have channels; of them no other input is one. */
 static const char *const of_pixels[] = {
-    "PanelConv2D", "PanelConv2DTranspose", "LastMaxPool", "LastAveragePool", "LastRepeat", "LastMean", "LastScale",
+    "PanelConv2D", "PanelConv2DTranspose", "LastMaxPool", "LastAveragePool", "LastRepeat", "LastLinear", "LastMean", "LastScale",
     "QuantizedConv2D", "QuantizedCombine", "QuantizedMaxPool", "QuantizedMean", NULL};
 
 typedef struct part_uses {

@@ -64,6 +64,24 @@ static dp_status make_repeat(dp_node *node, dp_node **out_made) {
                 : DP_ERR_OUT_OF_MEMORY;
 }
 
+/* Of few channels a pixel is no vector: those stay as they are. */
+static dp_status make_linear(dp_node *node, dp_node **out_made) {
+    enum { CHANNELS_LEAST = 8 };
+    const int64_t *y = node->outputs[0]->tensor.dims;
+    if (node->inputs[0]->tensor.element != DP_F32 || node->inputs[0]->tensor.dims[1] < CHANNELS_LEAST)
+        return DP_OK;
+    dp_node *made = dp_node_new(node->graph, node, "LastLinear", node->name, 1, 1);
+    if (!made)
+        return DP_ERR_OUT_OF_MEMORY;
+    *out_made = made;
+    dp_status status = dp_node_set_integers(made, "size", y + 2, 2);
+    if (status == DP_OK)
+        status = dp_node_set_integer(made, "align_corners", dp_node_integer(node, "align_corners", 0));
+    if (status == DP_OK)
+        status = dp_node_set_integer(made, "half_pixel_centers", dp_node_integer(node, "half_pixel_centers", 0));
+    return status;
+}
+
 dp_status dp_last_make(dp_node *node, dp_node **out_made) {
     if (node->inputs[0]->tensor.rank != 4 || !dp_value_is_real(node->inputs[0]))
         return DP_OK;
@@ -73,5 +91,7 @@ dp_status dp_last_make(dp_node *node, dp_node **out_made) {
         return make_pool(node, true, out_made);
     if (dp_node_is(node, "ResizeNearestNeighborV2"))
         return make_repeat(node, out_made);
+    if (dp_node_is(node, "ResizeBilinearV2"))
+        return make_linear(node, out_made);
     return DP_OK;
 }

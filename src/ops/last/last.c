@@ -5,6 +5,7 @@
  *   max_pool(x, ksize, strides, pads, size) -> y
  *   average_pool(x, ksize, strides, pads, size, exclusive) -> y     exclusive: over the pixels inside the image
  *   repeat(x, factors) -> y                                         factors[0] lines, factors[1] pixels
+ *   linear(x, size, align, half) -> y                               align: corners stay; half: pixels are areas; float
  *   scale(x, factors) -> y                                          factors: [batch or 1, 1, 1, channels]
  *   mean(x) -> y                                                    over all pixels; y [batch, 1, 1, channels]
  *
@@ -15,6 +16,7 @@
 
 #include "ops/lines.h"
 #include "ops/op.h"
+#include "ops/tiles.h"
 #include "ops/window.h"
 #include "runtime/pool.h"
 
@@ -431,11 +433,102 @@ static dp_status mean(const dp_operator_call *call, dp_plan **out_plan) {
     return status == DP_OK ? make_plan(call, &p, run_mean, out_plan) : status;
 }
 
+/* Linear resampling. */
+
+/* Along a dim, result o is between elements first[o] and first[o] + 1, `weight` of the second. */
+typedef struct between {
+    int32_t first;
+    float weight;
+} between;
+
+typedef struct resampling {
+    last images;
+    between at[]; /* lines, then columns */
+} resampling;
+
+static void find_places(const last *p, int d, bool align, bool half_pixel, between *out) {
+    const double step = align ? (p->out[d] > 1 ? (double)(p->in[d] - 1) / (double)(p->out[d] - 1) : 0)
+                              : (double)p->in[d] / (double)p->out[d];
+    for (int64_t o = 0; o < p->out[d]; o++) {
+        double place = half_pixel && !align ? ((double)o + 0.5) * step - 0.5 : (double)o * step;
+        place = place < 0 ? 0 : place;
+        int64_t first = (int64_t)place;
+        if (first >= p->in[d] - 1) /* the last one counts alone */
+            out[o] = (between){(int32_t)(p->in[d] - 1), 0};
+        else
+            out[o] = (between){(int32_t)first, (float)(place - (double)first)};
+    }
+}
+
+/* y = a, and `weight` of the way to b, which is not read at 0. */
+static void mix(float *y, const float *a, const float *b, float weight, size_t n) {
+    if (weight == 0)
+        memcpy(y, a, n * sizeof *y);
+    else
+        dp_line_current()->combine(y, a, b, n, 1 - weight, weight, 0);
+}
+
+/* A line of y; the scratch is a line of x. */
+static void linear_line(void *context, size_t line, void *scratch) {
+    dp_plan *plan = context;
+    const resampling *l = dp_plan_state(plan);
+    const last *p = &l->images;
+    const int64_t image = (int64_t)line / p->out[0], row = (int64_t)line % p->out[0];
+    const between v = l->at[row], *columns = l->at + p->out[0];
+    const size_t n = (size_t)p->channels;
+    const float *a = (const float *)dp_plan_data(plan, p->x_slot) + image * p->x_stride[0] + v.first * p->x_stride[1];
+    const float *b = a + p->x_stride[1];
+    float *mixed = scratch;
+    if (p->x_stride[2] == p->channels) {
+        mix(mixed, a, b, v.weight, n * (size_t)p->in[1]);
+    } else {
+        for (int64_t i = 0; i < p->in[1]; i++)
+            mix(mixed + i * p->channels, a + i * p->x_stride[2], b + i * p->x_stride[2], v.weight, n);
+    }
+    float *to = (float *)dp_plan_data(plan, p->y_slot) + image * p->y_stride[0] + row * p->y_stride[1];
+    for (int64_t o = 0; o < p->out[1]; o++, to += p->y_stride[2]) {
+        const float *from = mixed + columns[o].first * p->channels;
+        mix(to, from, from + n, columns[o].weight, n);
+    }
+}
+
+static dp_status run_linear(dp_plan *plan) {
+    const resampling *l = dp_plan_state(plan);
+    const last *p = &l->images;
+    const int64_t lines = plan->tensors[p->y_slot].view.dims[0] * p->out[0];
+    return dp_tiles_run((size_t)lines, (size_t)(p->in[1] * p->channels) * sizeof(float), linear_line, plan);
+}
+
+static dp_status linear(const dp_operator_call *call, dp_plan **out_plan) {
+    const bool align = dp_arg_integer(&call->in[2], 0) != 0, half_pixel = dp_arg_integer(&call->in[3], 0) != 0;
+    last p = {0};
+    dp_status status = take_images(call, DP_EL_BIT(DP_F32), &p);
+    if (status == DP_OK)
+        status = take_numbers(&call->in[1], 2, 1, p.out);
+    if (status == DP_OK && (p.in[0] < 1 || p.in[1] < 1))
+        status = dp_fail(DP_ERR_ARGUMENT, "%s is empty, but must have pixels to resample", call->in[0].name);
+    if (status == DP_OK)
+        status = take_output(call, &p);
+    if (status != DP_OK)
+        return status;
+    dp_plan *plan = dp_plan_new(call, run_linear, sizeof(resampling) + (size_t)(p.out[0] + p.out[1]) * sizeof(between));
+    if (!plan)
+        return DP_ERR_OUT_OF_MEMORY;
+    resampling *l = dp_plan_state(plan);
+    l->images = p;
+    find_places(&p, 0, align, half_pixel, l->at);
+    find_places(&p, 1, align, half_pixel, l->at + p.out[0]);
+    plan->path = "channels last";
+    *out_plan = plan;
+    return DP_OK;
+}
+
 #define EXPORT(function)                                                                                               \
     extern const dp_function dp_last_##function;                                                                       \
     const dp_function dp_last_##function = {#function, function, NULL, 0, 0};
 EXPORT(max_pool)
 EXPORT(average_pool)
 EXPORT(repeat)
+EXPORT(linear)
 EXPORT(scale)
 EXPORT(mean)
