@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #if defined(HAVE_DNNL)
 #include <omp.h>
@@ -106,10 +107,15 @@ static void run_plan(const dp_gemm_plan *plan, int threads) {
     }
 }
 
+/* In huge pages where it is large, as device memory is. */
 static void *room(size_t bytes) {
-    void *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    enum { HUGE_BYTES = 2 << 20 };
+    const size_t unit = bytes < 4 * HUGE_BYTES ? 64 : HUGE_BYTES, whole = (bytes + 64 + unit - 1) / unit * unit;
+    void *p = aligned_alloc(unit, whole);
     if (!p)
         exit(1);
+    if (unit == HUGE_BYTES)
+        madvise(p, whole, MADV_HUGEPAGE);
     memset(p, 0, bytes);
     return p;
 }

@@ -290,21 +290,30 @@ DP_INLINE void dot_nibbles(const size_t rows, const size_t columns, const quant_
         out[r * STRIDE + i * q->apart] += sum_lanes(total[r][i]);
 }
 
+/* One vector of every column. */
+DP_INLINE void dot_bytes_step(const size_t rows, const size_t columns, const quant_run *q, size_t c, vf sum[4][4]) {
+    vf w[4];
+    UNROLL for (size_t i = 0; i < columns; i++) w[i] = vf_from_vi(vi_load_i8(q->b[i], c));
+    UNROLL for (size_t r = 0; r < rows; r++) {
+        vf x = vf_load_f32(q->x + r * q->x_stride, c);
+        UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_fma(w[i], x, sum[r][i]);
+    }
+}
+
 DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_run *q, float *out) {
+    enum { GROUP_LEAST = 32 };
     vf total[4][4];
     UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) total[r][i] = vf_set(0);
     for (size_t g = 0, c = 0; c < q->n; g++) {
         size_t end = q->n - c < q->group_size ? q->n : c + q->group_size;
         vf sum[4][4];
         UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_set(0);
-        for (; c + DP_LANES <= end; c += DP_LANES) {
-            vf w[4];
-            UNROLL for (size_t i = 0; i < columns; i++) w[i] = vf_from_vi(vi_load_i8(q->b[i], c));
-            UNROLL for (size_t r = 0; r < rows; r++) {
-                vf x = vf_load_f32(q->x + r * q->x_stride, c);
-                UNROLL for (size_t i = 0; i < columns; i++) sum[r][i] = vf_fma(w[i], x, sum[r][i]);
-            }
+        for (; c + GROUP_LEAST <= end; c += GROUP_LEAST) {
+            UNROLL for (size_t i = 0; i < columns; i++) __builtin_prefetch(q->b[i] + c + AHEAD_BYTES);
+            UNROLL for (size_t v = 0; v < GROUP_LEAST; v += DP_LANES) dot_bytes_step(rows, columns, q, c + v, sum);
         }
+        for (; c + DP_LANES <= end; c += DP_LANES)
+            dot_bytes_step(rows, columns, q, c, sum);
         if (c < end) { /* x is padded with zeros */
             UNROLL for (size_t i = 0; i < columns; i++) {
                 vf w = vf_from_vi(vi_load_i8_n(q->b[i], c, end - c));
@@ -314,7 +323,6 @@ DP_INLINE void dot_bytes(const size_t rows, const size_t columns, const quant_ru
             c = end;
         }
         UNROLL for (size_t i = 0; i < columns; i++) {
-            __builtin_prefetch(q->b[i] + c + AHEAD_BYTES);
             vf s = vf_set(q->scale[i][g]);
             UNROLL for (size_t r = 0; r < rows; r++) total[r][i] = vf_fma(sum[r][i], s, total[r][i]);
         }
@@ -713,7 +721,7 @@ static void decode_panel(const dp_gemm_plan *plan, size_t j, size_t columns, con
     const size_t first = j / width, count = dp_gemm_ceil(columns, width), half = count / 2;
     const panel_fn(*table)[2] = p->b.dtype == DP_F32 ? panels_F32 : p->b.dtype == DP_F16 ? panels_F16 : panels_BF16;
     for (size_t r = 0; r < p->m; r++)
-        memset(sums + r * STRIDE, 0, STRIDE * sizeof *sums);
+        memset(sums + r * STRIDE, 0, count * width * sizeof *sums);
     for (size_t u = 0, block = 0; u < plan->units; u += plan->unit_block, block++) {
         size_t n = plan->units - u < plan->unit_block ? plan->units - u : plan->unit_block;
         size_t apart = dp_gemm_packed_b_at(plan, block, half) - dp_gemm_packed_b_at(plan, block, 0);

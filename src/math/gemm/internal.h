@@ -27,7 +27,7 @@ enum {
     DP_GEMM_ROWS_MAX = 32,
     DP_GEMM_COLUMNS_MAX = 32,
     DP_GEMM_DECODE_ROWS = 8,
-    DP_GEMM_DECODE_COLUMNS = 1024,
+    DP_GEMM_DECODE_COLUMNS = 4096, /* rows of B that lie apart are read this much at a time */
     DP_GEMM_NARROW_ROWS = 4,
     DP_GEMM_TILE = 16 /* rows and units of a matrix tile */
 };

@@ -223,7 +223,8 @@ static void plan_decode(dp_gemm_plan *plan, unsigned threads) {
     size_t rows = p->m * dp_gemm_decode_stride(p->k) + p->m * dp_gemm_decode_groups(plan);
     plan->rows_at = 0;
     plan->sums_at = dp_gemm_round(rows, LINE_UNITS) * 4;
-    plan->scratch_bytes = plan->sums_at + p->m * DP_GEMM_DECODE_COLUMNS * 4;
+    const size_t last = dp_gemm_round(p->n < DP_GEMM_DECODE_COLUMNS ? p->n : DP_GEMM_DECODE_COLUMNS, 128);
+    plan->scratch_bytes = plan->sums_at + ((p->m - 1) * DP_GEMM_DECODE_COLUMNS + last) * 4;
 }
 
 /*
