@@ -348,11 +348,85 @@ static void gated(void **state) {
     }
 }
 
+/* form: two results, zero points, beta, products instead of quotients, one scale for all. */
+static void normed(void **state) {
+    (void)state;
+    enum { LINES = 6, N = 40 };
+    for (int c = 0; c < 96; c++) {
+        aclDataType type = halves[c % 3];
+        const bool two = c & 1, zeros = c & 2, divide = c & 4, single = c & 8, v2 = c & 16;
+        int64_t dims[] = {2, 3, N}, n = N, one = 1;
+        tensor x1 = make_tensor(type, 3, dims, any_layout()), x2 = make_tensor(type, 3, dims, any_layout()),
+               gamma = make_tensor(type, 1, &n, any_layout()), beta = make_tensor(type, 1, &n, any_layout()), scale[2],
+               zero[2], y[2], sum = make_tensor(type, 3, dims, any_layout()),
+               norm = make_tensor(type, 3, dims, any_layout());
+        arguments a = begin_call(v2 ? "AddRmsNormQuantV2" : "AddRmsNormQuant");
+        static const char *const names[3][2] = {{"scales1", "scales2Optional"},
+                                                {"zero_points1Optional", "zero_points2Optional"},
+                                                {"y1_wrapper", "y2_wrapper"}};
+        for (int k = 0; k < 2; k++) {
+            scale[k] = make_tensor(type, 1, single ? &one : &n, any_layout());
+            zero[k] = make_tensor(k ? ACL_INT32 : type, 1, single ? &one : &n, any_layout());
+            y[k] = make_tensor(ACL_INT8, 3, dims, any_layout());
+            fill(&scale[k], divide ? 0.01 : 20, divide ? 0.05 : 60);
+            for (int64_t i = 0; i < zero[k].count; i++)
+                set_element(&zero[k], i, (double)(int64_t)(random_bits() % 9) - 4);
+            if (k == 0 || two)
+                put(&a, names[0][k], scale[k].handle);
+            if (zeros && (k == 0 || two))
+                put(&a, names[1][k], zero[k].handle);
+            put(&a, names[2][k], k == 0 || two ? y[k].handle : NULL);
+        }
+        fill(&x1, -1, 1);
+        fill(&x2, -1, 1);
+        fill(&gamma, 0.5, 1.5);
+        fill(&beta, -1, 1);
+        put(&a, "x1", x1.handle);
+        put(&a, "x2", x2.handle);
+        put(&a, "gamma", gamma.handle);
+        put(&a, "x_out", sum.handle);
+        put_integer(&a, "axis", -1);
+        put_real(&a, "epsilon", 1e-5);
+        put_integer(&a, "div_mode", divide);
+        if (v2) {
+            put(&a, "betaOptional", beta.handle);
+            put(&a, "rmsnorm_out", norm.handle);
+        }
+        must(&a);
+        const double unit = type == ACL_FLOAT ? 1e-6 : type == ACL_FLOAT16 ? 1e-3 : 8e-3;
+        for (int64_t i = 0; i < sum.count; i++) {
+            double squares = 0, own = get_element(&x1, i) + get_element(&x2, i);
+            for (int64_t k = i - i % N; k < i - i % N + N; k++)
+                squares += pow(get_element(&x1, k) + get_element(&x2, k), 2);
+            double v =
+                own / sqrt(squares / N + 1e-5) * get_element(&gamma, i % N) + (v2 ? get_element(&beta, i % N) : 0);
+            assert_true(fabs(get_element(&sum, i) - own) <= unit * (1 + fabs(own)));
+            if (v2)
+                assert_true(fabs(get_element(&norm, i) - v) <= unit * (2 + fabs(v)));
+            for (int k = 0; k < (two ? 2 : 1); k++) {
+                double s = get_element(&scale[k], single ? 0 : i % N), before = divide ? v / s : v * s;
+                before += zeros ? get_element(&zero[k], single ? 0 : i % N) : 0;
+                near_integer(a.op->name, get_element(&y[k], i), before, cut(rint(before), -128, 127), 1e-3);
+            }
+        }
+        put_integer(&a, "axis", 0);
+        refused(&a, "must be -1");
+        put_integer(&a, "axis", 2);
+        put(&a, "y1_wrapper", NULL);
+        refused(&a, "y1_wrapper is NULL");
+        tensor *all[] = {&x1, &x2, &gamma, &beta, &sum, &norm, &scale[0], &scale[1], &zero[0], &zero[1], &y[0], &y[1]};
+        for (int i = 0; i < 12; i++) {
+            assert_true(untouched_outside(all[i]));
+            free_tensor(all[i]);
+        }
+    }
+}
+
 int main(void) {
     test_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ascend),  cmocka_unit_test(anti),  cmocka_unit_test(affine),
-        cmocka_unit_test(dynamic), cmocka_unit_test(gated),
+        cmocka_unit_test(ascend), cmocka_unit_test(normed),  cmocka_unit_test(anti),
+        cmocka_unit_test(affine), cmocka_unit_test(dynamic), cmocka_unit_test(gated),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_end();
