@@ -1,8 +1,9 @@
 /*
  * low.c - products of low.h on processors without an instruction for them: a part of k of all rows becomes float, then
- * two panels' part at a time, which stays in the first cache while all rows pass it. And the end of every product.
+ * two panels' part at a time, which stays in the first cache while all rows pass it (product.c).
  */
 #include "math/rows/low_finish.h"
+#include "math/rows/rung.h"
 
 /* To float. */
 
@@ -61,95 +62,24 @@ DP_INLINE void take_panel(const uint16_t *from, size_t count, float *to, const b
 
 /* Products. */
 
-typedef struct tile {
-    const float *left; /* rows `left_stride` apart */
-    size_t left_stride, k;
-    const float *right; /* panels of k x 16, one behind the other, from the first vector on */
-    float *sums;
-    size_t sums_stride;
-    bool starts;
-} tile;
-
-DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t) {
-    rv sum[RV_TILE][2];
-    RV_UNROLL for (size_t r = 0; r < rows; r++) {
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] =
-            t->starts ? (rv){0} : rv_load(t->sums + r * t->sums_stride + v * RV_LANES);
-    }
-    const float *a[RV_TILE], *w = t->right;
-    const size_t k = t->k, next = RV_LANES % DP_ROWS_PANEL ? RV_LANES : k * DP_ROWS_PANEL;
-    RV_UNROLL for (size_t r = 0; r < rows; r++) a[r] = t->left + r * t->left_stride;
-    for (size_t i = 0; i < k; i++, w += DP_ROWS_PANEL) {
-        rv b[2];
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) b[v] = rv_load(w + v * next);
-        RV_UNROLL for (size_t r = 0; r < rows; r++) {
-            rv x = rv_spread(a[r] + i);
-            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] += x * b[v];
-        }
-    }
-    RV_UNROLL for (size_t r = 0; r < rows; r++) {
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) rv_store(t->sums + r * t->sums_stride + v * RV_LANES, sum[r][v]);
-    }
-}
-
-#define TILE(rows)                                                                                                     \
-    static void tile_##rows##x1(const tile *t) {                                                                       \
-        tile_body(rows, 1, t);                                                                                         \
-    }                                                                                                                  \
-    static void tile_##rows##x2(const tile *t) {                                                                       \
-        tile_body(rows, 2, t);                                                                                         \
-    }
-#define ROW_OF(rows)                                                                                                   \
-    { tile_##rows##x1, tile_##rows##x2 }
-#define FIRST_ROWS ROW_OF(1), ROW_OF(2), ROW_OF(3), ROW_OF(4)
-typedef void (*tile_fn)(const tile *);
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-#if RV_TILE == 8
-TILE(5)
-TILE(6)
-TILE(7)
-TILE(8)
-static const tile_fn tiles[][2] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6), ROW_OF(7), ROW_OF(8)};
-#elif RV_TILE == 6
-TILE(5)
-TILE(6)
-static const tile_fn tiles[][2] = {FIRST_ROWS, ROW_OF(5), ROW_OF(6)};
-#else
-static const tile_fn tiles[][2] = {FIRST_ROWS};
-#endif
-
-/* All rows with the two panels from column `at` of the block on. Two vectors side by side lie in one panel, or are one
- * panel each. */
-static void multiply(const dp_low_block *b, const tile *part, const dp_low_end *end, bool ends, dp_low_type type) {
-    enum { WIDTH = 2 * RV_LANES };
-    for (size_t r = 0; r < b->count; r += RV_TILE) {
-        const size_t rows = b->count - r < RV_TILE ? b->count - r : RV_TILE;
-        for (size_t c = 0; c < end->columns; c += WIDTH) {
-            tile t = *part;
-            t.left += r * t.left_stride;
-            t.sums += r * t.sums_stride + c;
-            t.right += c / DP_ROWS_PANEL * t.k * DP_ROWS_PANEL + c % DP_ROWS_PANEL;
-            tiles[rows - 1][end->columns - c > RV_LANES](&t);
-        }
-        if (!ends)
-            continue;
-        dp_low_end e = *end;
-        e.y += (ptrdiff_t)r * e.y_stride;
+static void finish_all(const dp_low_end *end, const float *sums, size_t stride, size_t count, dp_low_type type) {
+    enum { ROWS = LOW_COLUMNS }; /* at once */
+    dp_low_end e = *end;
+    for (size_t r = 0; r < count; r += ROWS, e.y += ROWS * e.y_stride) {
+        low_finish(&e, sums + r * stride, stride, count - r < ROWS ? count - r : ROWS, type);
         if (e.residual)
-            e.residual += (ptrdiff_t)r * e.residual_stride;
-        low_finish(&e, part->sums + r * part->sums_stride, part->sums_stride, rows, type);
+            e.residual += ROWS * e.residual_stride;
     }
 }
 
 DP_INLINE void run(const dp_low_weights *w, const dp_low_block *b, const dp_rows_finish *finish, void *room,
                    const bool half) {
+    static const dp_rows_finish none = {.activation = DP_ROWS_NONE};
     const size_t k = dp_low_up(w->taps * w->pitch, 2), part = k <= LOW_PART_MOST ? k : LOW_PART;
-    const size_t stride = part + RV_LANES, columns = dp_low_up(b->columns, LOW_COLUMNS);
-    float *left = room, *right = (float *)((char *)room + dp_low_up(b->count, DP_LOW_TILE) * LOW_ROW_BYTES);
-    float *sums = (float *)((char *)right + LOW_RIGHT_BYTES);
+    const size_t rows = dp_low_up(b->count, DP_LOW_TILE), stride = part + DP_ROWS_PANEL;
+    const size_t columns = dp_low_up(b->columns, LOW_COLUMNS);
+    float *left = room, *inner = left + rows * (LOW_PART_MOST + DP_ROWS_PANEL);
+    float *right = (float *)((char *)room + rows * LOW_ROW_BYTES), *sums = (float *)((char *)right + LOW_RIGHT_BYTES);
     size_t first = 0;
     do { /* at least once: sums of nothing are the bias */
         const size_t count = k - first < part ? k - first : part;
@@ -160,15 +90,26 @@ DP_INLINE void run(const dp_low_weights *w, const dp_low_block *b, const dp_rows
             take_panel(from, count, right, half);
             if (there > DP_ROWS_PANEL)
                 take_panel(from + w->panel_stride, count, right + count * DP_ROWS_PANEL, half);
-            const tile t = {left, stride, count, right, sums + at, columns, first == 0};
+            const dp_rows_product product = {.x = left,
+                                             .x_stride = (ptrdiff_t)stride,
+                                             .rows = b->count,
+                                             .k = count,
+                                             .panels = right,
+                                             .columns = there < LOW_COLUMNS ? there : LOW_COLUMNS,
+                                             .y = sums + at,
+                                             .y_stride = (ptrdiff_t)columns,
+                                             .residual = first ? sums + at : NULL, /* what earlier parts gave */
+                                             .residual_stride = (ptrdiff_t)columns};
+            DP_ROWS_NAME(dp_rows_product_run)(&product, &none, inner);
             const dp_low_end end = {.finish = finish,
                                     .bias = w->bias ? w->bias + column : NULL,
-                                    .columns = there < LOW_COLUMNS ? there : LOW_COLUMNS,
+                                    .columns = product.columns,
                                     .y = b->y + column,
                                     .y_stride = b->y_stride,
                                     .residual = b->residual ? b->residual + column : NULL,
                                     .residual_stride = b->residual_stride};
-            multiply(b, &t, &end, first + count >= k, half ? DP_LOW_HALF : DP_LOW_BF16);
+            if (first + count >= k)
+                finish_all(&end, sums + at, columns, b->count, half ? DP_LOW_HALF : DP_LOW_BF16);
         }
         first += part;
     } while (first < k);
