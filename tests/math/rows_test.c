@@ -105,17 +105,21 @@ static void near(const char *what, const char *rung, double got, double want, do
 /* Evenly spaced rows, some floats further apart than they are long: the bits of `run`, in y. */
 static void same_evenly_spaced(const dp_rows_table *table, const dp_rows_weights *w, const dp_rows_block *b,
                                const dp_rows_finish *f, const float *a, const float *before, const float *y) {
-    const size_t gap = between(0, 3), k = w->channels, pitch = (size_t)b->y_stride;
-    const size_t length = b->count * pitch;
-    float *x = room((b->count - 1) * (k + gap) + k, false), *mine = room(length, false);
+    const size_t gap = between(0, 3), taps = w->taps, n = w->channels, pitch = (size_t)b->y_stride;
+    const size_t length = b->count * pitch, tap = b->count * (n + gap);
+    float *x = room(taps * tap, false), *mine = room(length, false);
     float *sums = room(dp_rows_room(b->count, b->columns < 256 ? b->columns : 256), false);
     for (size_t r = 0; r < b->count; r++)
-        memcpy(x + r * (k + gap), a + r * k, k * sizeof *x);
+        for (size_t t = 0; t < taps; t++)
+            memcpy(x + t * tap + r * (n + gap), a + (r * taps + t) * n, n * sizeof *x);
     memcpy(mine, before, length * sizeof *mine);
     const dp_rows_product p = {.x = x,
-                               .x_stride = (ptrdiff_t)(k + gap),
+                               .x_stride = (ptrdiff_t)(n + gap),
+                               .tap_stride = (ptrdiff_t)tap,
                                .rows = b->count,
-                               .k = k,
+                               .k = taps * n,
+                               .taps = taps,
+                               .next = w->next,
                                .panels = w->panels,
                                .bias = w->bias,
                                .first = b->first,
@@ -158,7 +162,7 @@ static void one_product(const dp_rows_table *table, const char *name) {
     float *before = room(count * pitch, false);
     memcpy(before, y, count * pitch * sizeof *y);
     table->run(&weights, &block, &f, sums);
-    if (taps == 1)
+    if (k)
         same_evenly_spaced(table, &weights, &block, &f, a, before, y);
     free(before);
     for (size_t r = 0; r < count; r++)

@@ -183,8 +183,9 @@ static size_t steps_of(const tile *part) {
 }
 
 /* What each of so many tiles calls for of the weights that come next (NULL: nothing), one or two panels. */
-static void look_ahead(tile *part, const float *next, size_t tiles) {
-    const size_t k = part->taps * part->channels, calls = steps_of(part) * (tiles < TILES_AHEAD ? tiles : TILES_AHEAD);
+static void look_ahead(tile *part, const float *next, size_t tiles_down) {
+    const size_t k = part->taps * part->channels,
+                 calls = steps_of(part) * (tiles_down < TILES_AHEAD ? tiles_down : TILES_AHEAD);
     part->ahead = (uintptr_t)next;
     part->ahead_other = 2 * RV_LANES > DP_ROWS_PANEL ? part->panel_stride * sizeof *next : 0;
     part->ahead_lines = next && calls ? (k + calls - 1) / calls : 0;

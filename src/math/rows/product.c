@@ -49,7 +49,8 @@ DP_INLINE rv kept(rv x) {
 
 typedef struct tile {
     const float *x;
-    size_t x_stride, k; /* of this part */
+    size_t x_stride, tap_stride;
+    size_t taps, k; /* of this part; k of one tap */
     const float *weights;
     size_t panel_stride;
     const float *bias; /* whole vectors */
@@ -75,24 +76,13 @@ DP_INLINE void step(const size_t rows, const size_t vectors, const float *const 
     }
 }
 
-DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t) {
-    rv sum[ROWS][RV_WIDE];
+/* k of one tap, whose first row is at x. */
+DP_INLINE void add_tap(const size_t rows, const size_t vectors, const tile *t, const float *x, const float *w,
+                       const char *next, rv sum[][RV_WIDE]) {
     const size_t stride = t->x_stride, panel_stride = t->panel_stride, next_step = t->next_step;
-    const float *w = t->weights, *base[(ROWS + SPACING - 1) / SPACING];
-    const char *next = t->next;
-    if (t->starts) {
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) {
-            const rv first = rv_load(t->bias + v * RV_LANES);
-            RV_UNROLL for (size_t r = 0; r < rows; r++) sum[r][v] = first;
-        }
-    } else {
-        RV_UNROLL for (size_t r = 0; r < rows; r++) {
-            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] =
-                rv_load(t->sums + r * t->sums_stride + v * RV_LANES);
-        }
-    }
+    const float *base[(ROWS + SPACING - 1) / SPACING];
     RV_UNROLL for (size_t r = 0; r < rows; r += SPACING) {
-        base[r / SPACING] = t->x + r * stride;
+        base[r / SPACING] = x + r * stride;
         RV_POINTER(base[r / SPACING]);
     }
     size_t left = t->k;
@@ -109,6 +99,29 @@ DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t)
     }
     if (left)
         step(rows, vectors, base, stride, 0, w, panel_stride, sum);
+}
+
+DP_INLINE void tile_body(const size_t rows, const size_t vectors, const tile *t) {
+    rv sum[ROWS][RV_WIDE];
+    if (t->starts) {
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) {
+            const rv first = rv_load(t->bias + v * RV_LANES);
+            RV_UNROLL for (size_t r = 0; r < rows; r++) sum[r][v] = first;
+        }
+    } else {
+        RV_UNROLL for (size_t r = 0; r < rows; r++) {
+            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] =
+                rv_load(t->sums + r * t->sums_stride + v * RV_LANES);
+        }
+    }
+    const float *x = t->x, *w = t->weights;
+    const char *next = t->next;
+    for (size_t tap = t->taps; tap; tap--) {
+        add_tap(rows, vectors, t, x, w, next, sum);
+        x += t->tap_stride;
+        w += t->k * DP_ROWS_PANEL;
+        next += t->k / STEPS * t->next_step;
+    }
     if (t->ends) {
         rv_end_tile(&t->end, rows, vectors, sum);
         return;
@@ -137,7 +150,7 @@ static size_t least(size_t a, size_t b) {
 typedef struct part {
     const dp_rows_product *product;
     size_t first, columns; /* of the block */
-    size_t k_first, k;
+    size_t k_first, k, per_tap;
     float *sums;
     size_t sums_stride, groups; /* of rows */
     const dp_rows_finish *finish;
@@ -147,6 +160,8 @@ typedef struct part {
 static const float *after(const part *p, size_t at) {
     const size_t stride = p->product->k * DP_ROWS_PANEL;
     const bool same = at + WIDTH < p->columns;
+    if (!same && p->k_first + p->k == p->product->k && p->product->next)
+        return p->product->next;
     const size_t column = p->first + (same ? at + WIDTH : 0), k = p->k_first + (same ? 0 : p->k);
     return p->product->panels + column / DP_ROWS_PANEL * stride + k * DP_ROWS_PANEL + column % DP_ROWS_PANEL;
 }
@@ -161,8 +176,11 @@ static void run_pair(const part *p, size_t at) {
     float bias[WIDTH] __attribute__((aligned(64)));
     for (size_t c = 0; all->bias && columns < WIDTH && c < WIDTH; c++)
         bias[c] = c < columns ? all->bias[column + c] : 0;
+    const size_t taps = p->per_tap ? p->k / p->per_tap : 1, first_tap = p->per_tap ? p->k_first / p->per_tap : 0;
     tile t = {.x_stride = (size_t)all->x_stride,
-              .k = p->k,
+              .tap_stride = (size_t)all->tap_stride,
+              .taps = taps,
+              .k = p->per_tap ? p->per_tap : p->k,
               .weights =
                   all->panels + column / DP_ROWS_PANEL * stride + p->k_first * DP_ROWS_PANEL + column % DP_ROWS_PANEL,
               .panel_stride = stride,
@@ -177,13 +195,15 @@ static void run_pair(const part *p, size_t at) {
     t.end.y_stride = all->y_stride;
     t.end.residual_stride = all->residual_stride;
     /* the next pair's bytes in as many steps as there are here: a line at a time at most */
-    const size_t bytes = WIDTH * p->k * sizeof(float), steps = p->groups * (p->k / STEPS);
+    const size_t bytes = WIDTH * p->k * sizeof(float), steps_down = t.taps * (t.k / STEPS),
+                 steps = p->groups * steps_down;
     t.next_step = steps ? least(LINE, (bytes + steps - 1) / steps) : 0;
-    const size_t panel_bytes = p->k * DP_ROWS_PANEL * sizeof(float), per_group = p->k / STEPS * t.next_step;
+    const size_t panel_bytes = p->k * DP_ROWS_PANEL * sizeof(float), per_group = steps_down * t.next_step;
     const char *next = (const char *)after(p, at);
     for (size_t g = 0, row = 0; g < p->groups; g++) {
         const size_t end = all->rows * (g + 1) / p->groups, fetched = g * per_group;
-        t.x = all->x + (ptrdiff_t)row * all->x_stride + p->k_first;
+        t.x = all->x + (ptrdiff_t)row * all->x_stride +
+              (p->per_tap ? (ptrdiff_t)first_tap * all->tap_stride : (ptrdiff_t)p->k_first);
         t.sums = p->sums + row * p->sums_stride + at;
         t.end.y = all->y + (ptrdiff_t)row * all->y_stride + column;
         t.end.residual = all->residual ? all->residual + (ptrdiff_t)row * all->residual_stride + column : NULL;
@@ -196,12 +216,14 @@ static void run_pair(const part *p, size_t at) {
 }
 
 void DP_ROWS_NAME(dp_rows_product_run)(const dp_rows_product *product, const dp_rows_finish *finish, float *sums) {
-    const size_t n_parts = product->k ? (product->k + PART - 1) / PART : 1;
-    const size_t k = (product->k + n_parts - 1) / n_parts;
+    const size_t n_parts = product->k ? (product->k + PART - 1) / PART : 1, even = (product->k + n_parts - 1) / n_parts;
+    const size_t per_tap = product->taps > 1 ? product->k / product->taps : 0; /* then parts are whole taps */
+    const size_t k = !per_tap ? even : per_tap < PART ? PART / per_tap * per_tap : per_tap;
     for (size_t first = 0; first < product->columns; first += COLUMNS) {
         part p = {.product = product,
                   .first = product->first + first,
                   .columns = least(COLUMNS, product->columns - first),
+                  .per_tap = per_tap,
                   .sums = sums,
                   .groups = (product->rows + ROWS - 1) / ROWS,
                   .finish = finish};

@@ -70,11 +70,12 @@ typedef struct dp_rows_block {
     ptrdiff_t residual_stride;
 } dp_rows_block;
 
-/* The same for rows a constant distance apart, of one tap: a plain product. Bits are those of `run`. */
+/* The same for rows a constant distance apart: a plain product. Bits are those of `run`. */
 typedef struct dp_rows_product {
-    const float *x; /* element (r, i) at x + r * x_stride + i */
-    ptrdiff_t x_stride;
-    size_t rows, k;
+    const float *x; /* element (r, i) of tap t, i < k / taps, at x + t * tap_stride + r * x_stride + i */
+    ptrdiff_t x_stride, tap_stride;
+    size_t rows, k, taps; /* taps: 0 counts as 1 */
+    const float *next;    /* as in dp_rows_weights */
     const float *panels, *bias; /* of column 0; bias or NULL */
     size_t first, columns;      /* [first, first + columns); first is a multiple of 16 */
     float *y;                   /* as in dp_rows_block */

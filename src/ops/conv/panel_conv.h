@@ -36,7 +36,6 @@ typedef struct dp_panel_conv {
     size_t runs_at, zeros_at, band_at, sums_at, scratch_bytes;
     int64_t band_pitch; /* elements from line to line of the band */
     int64_t tiles[2];   /* Winograd's, of an image */
-    bool is_far;        /* its weights do not stay in the second level cache */
     size_t left_at, products_at;
 } dp_panel_conv;
 

@@ -19,8 +19,7 @@ static void take_addresses(dp_panel_conv *c, int64_t rows, int64_t taps) {
     c->scratch_bytes = dp_panel_padded((int64_t)dp_rows_pointers((size_t)rows, (size_t)taps) * (int64_t)sizeof(void *));
     c->runs_at = c->scratch_bytes;
     if (c->element != DP_F32)
-        c->scratch_bytes +=
-            dp_panel_padded(dp_panel_up(rows, DP_LOW_TILE) * taps * (int64_t)sizeof(dp_low_run));
+        c->scratch_bytes += dp_panel_padded(dp_panel_up(rows, DP_LOW_TILE) * taps * (int64_t)sizeof(dp_low_run));
 }
 
 /* Of products of so many rows; the parts before are padded. */
@@ -82,7 +81,9 @@ static void divide_band(dp_panel_conv *c, int64_t wanted) {
         divide_rows(c, wanted);
         return;
     }
-    take_addresses(c, rows, f->kernel[0]);
+    c->scratch_bytes = 0;
+    if (c->element != DP_F32)
+        take_addresses(c, rows, f->kernel[0]);
     c->band_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(elements * c->size);
     take_sums(c, rows);
@@ -167,8 +168,8 @@ static dp_rows_weights weights_of(const dp_panel_job *j, const dp_panel_piece *p
 }
 
 /* Rows of the output from pixel `at` on, `step` pixels apart. */
-static dp_rows_block block_of(const dp_panel_job *j, const dp_panel_piece *p, const float **pointers, int64_t at, int64_t step,
-                              int64_t rows) {
+static dp_rows_block block_of(const dp_panel_job *j, const dp_panel_piece *p, const float **pointers, int64_t at,
+                              int64_t step, int64_t rows) {
     const dp_panel_conv *c = j->conv;
     const int64_t column = p->group * c->columns;
     return (dp_rows_block){.rows = pointers,
@@ -177,7 +178,8 @@ static dp_rows_block block_of(const dp_panel_job *j, const dp_panel_piece *p, co
                            .columns = (size_t)p->columns,
                            .y = (float *)j->y + at * c->y_pixel + column,
                            .y_stride = step * c->y_pixel,
-                           .residual = j->residual ? (const float *)j->residual + at * c->residual_pixel + column : NULL,
+                           .residual =
+                               j->residual ? (const float *)j->residual + at * c->residual_pixel + column : NULL,
                            .residual_stride = step * c->residual_pixel};
 }
 
@@ -277,6 +279,28 @@ void dp_panel_copy_line(const dp_panel_conv *c, const void *image, int64_t y, vo
     memset(at + inside * bytes, 0, (size_t)((pixels - left - inside) * bytes));
 }
 
+/* One line of the output: its windows are evenly spaced in the band, from `at` on. */
+static void band_line(const dp_panel_job *j, const dp_panel_piece *p, const float *at, int64_t pixel, float *sums) {
+    const dp_panel_conv *c = j->conv;
+    const dp_conv_filter *f = &c->filter;
+    const dp_rows_product product = {.x = at,
+                                     .x_stride = f->stride[1] * c->channels,
+                                     .tap_stride = f->dilation[0] * c->band_pitch,
+                                     .rows = (size_t)c->out[1],
+                                     .k = (size_t)(f->kernel[0] * f->kernel[1] * c->channels),
+                                     .taps = (size_t)f->kernel[0],
+                                     .panels = j->panels,
+                                     .bias = j->bias,
+                                     .first = (size_t)p->first,
+                                     .columns = (size_t)p->columns,
+                                     .y = (float *)j->y + pixel * c->y_pixel,
+                                     .y_stride = c->y_pixel,
+                                     .residual =
+                                         j->residual ? (const float *)j->residual + pixel * c->residual_pixel : NULL,
+                                     .residual_stride = c->residual_pixel};
+    j->table->product(&product, &c->finish, sums);
+}
+
 static void band_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_job *j = context;
     const dp_panel_conv *c = j->conv;
@@ -284,24 +308,14 @@ static void band_piece(void *context, size_t tile, void *scratch) {
     const dp_panel_piece p = dp_panel_piece_of(c, tile);
     const int64_t per_image = dp_panel_up(c->out[0], c->unit), n = p.unit / per_image,
                   first = p.unit % per_image * c->unit;
-    const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first), rows = lines * c->out[1];
-    const int64_t taps = f->kernel[0];
-    const int64_t band_lines = (lines - 1) * f->stride[0] + (taps - 1) * f->dilation[0] + 1;
-    const float **pointers = scratch;
-    float *band = (float *)((char *)scratch + c->band_at);
+    const int64_t lines = dp_panel_at_most(c->unit, c->out[0] - first);
+    const int64_t band_lines = (lines - 1) * f->stride[0] + (f->kernel[0] - 1) * f->dilation[0] + 1;
+    float *band = (float *)((char *)scratch + c->band_at), *sums = (float *)((char *)scratch + c->sums_at);
     for (int64_t i = 0; i < band_lines; i++)
         dp_panel_copy_line(c, (const float *)j->x + n * c->x_stride[0], first * f->stride[0] - c->pad[0] + i,
                            band + i * c->band_pitch);
-    slot s = first_slot(j, pointers, rows, taps);
-    for (int64_t oy = 0; oy < lines; oy++) {
-        const float *at = band + oy * f->stride[0] * c->band_pitch;
-        for (int64_t ox = 0; ox < c->out[1]; ox++, at += f->stride[1] * c->channels, next_slot(&s))
-            for (int64_t t = 0; t < taps; t++)
-                s.at[t * s.size] = at + t * f->dilation[0] * c->band_pitch;
-    }
-    const dp_rows_weights w = weights_of(j, &p, taps, f->kernel[1] * c->channels);
-    const dp_rows_block b = block_of(j, &p, pointers, (n * c->out[0] + first) * c->out[1], 1, rows);
-    j->table->run(&w, &b, &c->finish, (float *)((char *)scratch + c->sums_at));
+    for (int64_t oy = 0; oy < lines; oy++)
+        band_line(j, &p, band + oy * f->stride[0] * c->band_pitch, (n * c->out[0] + first + oy) * c->out[1], sums);
 }
 
 static void depthwise_piece(void *context, size_t tile, void *scratch) {
@@ -366,7 +380,8 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
         for (int64_t t = 0; t < taps; t++) {
             const int64_t y = oy + c->pad[0] - taps_y[t / count_x] * f->dilation[0], iy = y / f->stride[0];
             const bool inside = y >= 0 && iy < c->in[0];
-            const float *line = (const float *)j->x + n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels;
+            const float *line =
+                (const float *)j->x + n * c->x_stride[0] + (inside ? iy : 0) * c->x_stride[1] + p.group * c->channels;
             int64_t x = start + c->pad[1] - taps_x[t % count_x] * f->dilation[1];
             for (int64_t r = 0; r < rows; r++, x += f->stride[1]) {
                 const int64_t ix = x / f->stride[1];
@@ -385,8 +400,8 @@ static void transposed_piece(void *context, size_t tile, void *scratch) {
 
 dp_status dp_panel_run(dp_plan *plan) {
     const dp_panel_conv *c = dp_plan_state(plan);
-    static const dp_tile_fn ways[] = {rows_piece, band_piece, depthwise_piece, transposed_piece,
-                                      dp_panel_winograd_piece, dp_panel_product_piece};
+    static const dp_tile_fn ways[] = {
+        rows_piece, band_piece, depthwise_piece, transposed_piece, dp_panel_winograd_piece, dp_panel_product_piece};
     static const dp_tile_fn low_ways[] = {dp_panel_low_rows, dp_panel_low_band, depthwise_piece,
                                           dp_panel_low_transposed};
     if (!c->batch || !c->out[0] || !c->out[1])
@@ -400,6 +415,6 @@ dp_status dp_panel_run(dp_plan *plan) {
                       .bias = c->bias_slot < 0 ? NULL : dp_plan_data(plan, c->bias_slot),
                       .residual = c->residual_slot < 0 ? NULL : dp_plan_data(plan, c->residual_slot),
                       .y = dp_plan_data(plan, c->y_slot)};
-    return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes,
-                        (j.table ? ways : low_ways)[c->way], &j);
+    return dp_tiles_run((size_t)(c->units * c->column_units), c->scratch_bytes, (j.table ? ways : low_ways)[c->way],
+                        &j);
 }

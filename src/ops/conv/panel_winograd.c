@@ -30,9 +30,9 @@ void dp_panel_divide_winograd(dp_panel_conv *c, int64_t wanted) {
         c->tiles[d] = dp_panel_up(c->out[d], m);
     const int64_t total = c->batch * c->tiles[0] * c->tiles[1];
     const int64_t cache = (int64_t)dp_cpu_cache_bytes(), size = (int64_t)sizeof(float);
-    c->is_far = products * c->channels * c->columns * size > cache / 2;
+    const bool is_far = products * c->channels * c->columns * size > cache / 2;
     int64_t most = cache / 8 * 5 / (products * pitch * size) / TILES_STEP * TILES_STEP; /* pixels beside weights */
-    most = most < TILES_LEAST ? TILES_LEAST : dp_panel_at_most(most, c->is_far ? TILES_MOST_FAR : TILES_MOST);
+    most = most < TILES_LEAST ? TILES_LEAST : dp_panel_at_most(most, is_far ? TILES_MOST_FAR : TILES_MOST);
     c->unit = total < 1 ? 1 : dp_panel_up(total, dp_panel_up(total, most));
     if (c->unit < total)
         c->unit = dp_panel_up(c->unit, TILES_STEP) * TILES_STEP;
@@ -41,10 +41,7 @@ void dp_panel_divide_winograd(dp_panel_conv *c, int64_t wanted) {
     pieces = dp_panel_at_most(pieces, c->columns / COLUMNS_LEAST);
     c->column_unit = dp_panel_up(dp_panel_up(c->columns, pieces > 0 ? pieces : 1), COLUMNS) * COLUMNS;
     c->column_units = dp_panel_up(c->columns, c->column_unit);
-    const int64_t rows = (int64_t)dp_rows_pointers((size_t)c->unit, 1);
-    c->scratch_bytes = dp_panel_padded(rows * products * (int64_t)sizeof(float *));
-    c->zeros_at = c->scratch_bytes;
-    c->scratch_bytes += dp_panel_padded(c->channels * size);
+    c->scratch_bytes = dp_panel_padded(c->channels * size); /* zeros first */
     c->left_at = c->scratch_bytes;
     c->scratch_bytes += dp_panel_padded(products * c->unit * pitch * size);
     c->products_at = c->scratch_bytes;
@@ -118,16 +115,12 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
     const int64_t begin = (int64_t)tile % c->column_units * c->column_unit;
     const int64_t end = dp_panel_at_most(begin + c->column_unit, c->columns);
     char *room = scratch;
-    const float **pointers = scratch;
-    float *zeros = (float *)(room + c->zeros_at), *left = (float *)(room + c->left_at);
+    float *zeros = scratch, *left = (float *)(room + c->left_at);
     float *products = (float *)(room + c->products_at);
-    const size_t rows = dp_rows_pointers((size_t)count, 1), step = (size_t)(c->unit * pitch);
+    const size_t step = (size_t)(c->unit * pitch);
     memset(zeros, 0, (size_t)c->channels * sizeof *zeros);
-    for (int64_t t = 0; t < count; t++) {
+    for (int64_t t = 0; t < count; t++)
         tile_in(j, place_of(c, first + t), zeros, left + t * pitch, step);
-        for (int k = 0; k < matrices; k++)
-            pointers[(size_t)k * rows + (size_t)t] = left + (size_t)k * step + t * pitch;
-    }
     const size_t panel = (size_t)(c->channels * DP_ROWS_PANEL);
     const size_t matrix = dp_rows_panel_floats((size_t)c->channels, (size_t)c->columns);
     for (int64_t at = begin; at < end; at += COLUMNS) {
@@ -137,17 +130,16 @@ void dp_panel_winograd_piece(void *context, size_t tile, void *scratch) {
             const float *next = k + 1 < matrices     ? panels + matrix
                                 : at + COLUMNS < end ? all + (size_t)(at + COLUMNS) / DP_ROWS_PANEL * panel
                                                      : NULL;
-            const dp_rows_weights w = {.taps = 1,
-                                       .channels = (size_t)c->channels,
-                                       .panels = panels,
-                                       .panel_stride = panel,
-                                       .next = c->is_far || c->units == 1 ? next : NULL};
-            const dp_rows_block b = {.rows = pointers + (size_t)k * rows,
-                                     .count = (size_t)count,
-                                     .columns = (size_t)columns,
-                                     .y = products + k * c->unit * COLUMNS,
-                                     .y_stride = COLUMNS};
-            j->table->run(&w, &b, &none, (float *)(room + c->sums_at));
+            const dp_rows_product product = {.x = left + (size_t)k * step,
+                                             .x_stride = pitch,
+                                             .rows = (size_t)count,
+                                             .k = (size_t)c->channels,
+                                             .next = next,
+                                             .panels = panels,
+                                             .columns = (size_t)columns,
+                                             .y = products + k * c->unit * COLUMNS,
+                                             .y_stride = COLUMNS};
+            j->table->product(&product, &none, (float *)(room + c->sums_at));
         }
         for (int64_t t = 0; t < count; t++) {
             if (t + TILES_AHEAD < count)
