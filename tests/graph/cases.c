@@ -336,7 +336,7 @@ static int by_reason(const void *a, const void *b) {
 /* The tables of docs/conformance.md. */
 static void write_tables(FILE *file, const results *all, int n, char **folders) {
     fprintf(file, "| folder | cases | pass | not applicable | not done |\n|---|---|---|---|---|\n");
-    results total = {NULL};
+    results total = {0};
     for (int i = 0; i < n; i++) {
         const results *r = &all[i];
         const char *slash = strrchr(folders[i], '/');

@@ -6,8 +6,8 @@
 static const char *const patterns[] = {
     "(Add (Mul (Div (Sub x (ReduceMeanD x)) (Sqrt (Add (ReduceMeanD (Square (Sub x (ReduceMeanD x)))) $0))) g) b)",
     "(Add (Mul (Mul (Sub x (ReduceMeanD x)) (Rsqrt (Add (ReduceMeanD (Square (Sub x (ReduceMeanD x)))) $0))) g) b)",
-    "(Add (Mul (Div (Sub x (ReduceMeanD x)) (Sqrt (Add (ReduceMeanD (Mul (Sub x (ReduceMeanD x)) (Sub x (ReduceMeanD "
-    "x)))) $0))) g) b)",
+    ("(Add (Mul (Div (Sub x (ReduceMeanD x)) (Sqrt (Add (ReduceMeanD (Mul (Sub x (ReduceMeanD x)) (Sub x (ReduceMeanD "
+     "x)))) $0))) g) b)"),
 };
 
 static bool is_over_last(const dp_node *mean) {
