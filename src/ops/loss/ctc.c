@@ -190,13 +190,17 @@ static dp_status take_lengths(const dp_arg *inputs, const dp_arg *lengths, const
                            "%s[%lld] is %lld and %s[%lld] is %lld, but they must be 0 to %lld, and at least 0",
                            inputs->name, (long long)n, (long long)to[0], lengths->name, (long long)n, (long long)to[1],
                            (long long)s->time);
-        to[2] = t->rank == 2 ? n * t->strides[0] : sum * t->strides[0];
         sum += to[1];
         s->longest = to[1] > s->longest ? to[1] : s->longest;
     }
     s->target_stride = t->strides[t->rank - 1];
     if (t->rank == 2 ? t->dims[0] != s->batch || t->dims[1] < s->longest : t->dims[0] < sum)
         return dp_fail(DP_ERR_ARGUMENT, "%s has fewer labels than %s says", targets->name, lengths->name);
+    sum = 0;
+    for (int64_t n = 0; n < s->batch; n++) {
+        s->numbers[3 * n + 2] = (t->rank == 2 ? n : sum) * t->strides[0];
+        sum += s->numbers[3 * n + 1];
+    }
     return DP_OK;
 }
 

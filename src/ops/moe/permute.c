@@ -261,10 +261,12 @@ static dp_status permute(const dp_operator_call *call, dp_plan **out_plan) {
         return status;
     s.count = s.tokens.rows;
     s.k = s.experts.columns;
-    int64_t entries = s.count * s.k, dims[] = {s.count, s.k};
+    int64_t dims[] = {s.count, s.k};
     status = dp_shape_expect(experts->as.tensor, experts->name, dims, experts->as.tensor->rank, "some for each token");
-    if (status == DP_OK)
-        status = dp_shape_expect(places->as.tensor, places->name, &entries, 1, "one for each of the experts' numbers");
+    if (status != DP_OK)
+        return status;
+    const int64_t entries = s.count * s.k;
+    status = dp_shape_expect(places->as.tensor, places->name, &entries, 1, "one for each of the experts' numbers");
     if (status == DP_OK)
         status =
             expect_rows(rows, s.rows.rows < entries ? s.rows.rows : entries, s.tokens.columns, "at most all entries");
