@@ -37,6 +37,17 @@ static dp_model *lowered(const void *bytes, size_t size) {
     return model;
 }
 
+/* The functions of a chain, in brackets. */
+static void add_chain(const dp_node *node, char *text) {
+    strcat(text, "(");
+    for (const char *at = dp_node_text(node, "program", ""); at; at = strchr(at, ',')) {
+        at += strspn(at, ", ");
+        strcat(text, at == dp_node_text(node, "program", "") ? "" : " ");
+        strncat(text, at, strcspn(at, " "));
+    }
+    strcat(text, ")");
+}
+
 /* Types of the nodes in order, with blanks between them, but for nodes that only rename elements. */
 static const char *types_of(const dp_graph *graph, char *text) {
     text[0] = '\0';
@@ -44,7 +55,10 @@ static const char *types_of(const dp_graph *graph, char *text) {
         if (strcmp(node->type, "Reshape") == 0)
             continue;
         strcat(text, text[0] ? " " : "");
-        strcat(text, node->type);
+        if (strcmp(node->type, "ElementwiseChain") == 0)
+            add_chain(node, text);
+        else
+            strcat(text, node->type);
     }
     return text;
 }
@@ -150,7 +164,7 @@ static void activations_spelled_out(void **state) {
     make_node(m, "Mul", "silu e1", "g");
     make_node(m, "Mul", "g half", "gelu");
     make_node(m, "HardSigmoid", "gelu", "y");
-    compare(m, "Sigmoid Mul Div Erf Add Mul Mul Muls Adds ClipByValue", "Swish GeluV2 HardSigmoid");
+    compare(m, "Sigmoid Mul Div Erf Add Mul Mul Muls Adds ClipByValue", "(silu gelu hardsigmoid_linear)");
 }
 
 /* Two users of what lies inside: the pattern is taken, and what is wanted stays. */
@@ -160,7 +174,7 @@ static void inner_values_that_are_used_stay(void **state) {
     make_node(m, "Sigmoid", "x", "s");
     make_node(m, "Mul", "x s", "silu");
     make_node(m, "Sub", "silu s", "y");
-    compare(m, "Sigmoid Mul Sub", "Sigmoid Swish Sub");
+    compare(m, "Sigmoid Mul Sub", "(sigmoid silu sub)");
 }
 
 static void layer_norm(void **state) {
@@ -245,6 +259,32 @@ static void no_attention(void **state) {
     make_integer(m, "axis", 1);
     make_node(m, "MatMul", "weights x", "y");
     compare(m, NULL, "TransposeD BatchMatMulV2 SoftmaxV2 BatchMatMulV2");
+}
+
+/* A chain with a branch, a factor per column and numbers; what is read from outside stays a node. */
+static void elementwise_chain(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(3, 50, 12));
+    weight(m, "columns", DIMS(12)), weight(m, "lines", DIMS(50, 1));
+    number(m, "half", .5f);
+    make_node(m, "Exp", "x", "e");
+    make_node(m, "Mul", "e columns", "scaled");
+    make_node(m, "Abs", "scaled", "size");
+    make_node(m, "Add", "size half", "more");
+    make_node(m, "Div", "scaled more", "share");
+    make_node(m, "Sub", "share lines", "y");
+    compare(m, "Exp Mul Abs Add Div Sub", "(exp mul abs add quotient sub)");
+}
+static void chains_end_at_other_readers(void **state) {
+    (void)state;
+    maker *m = begin("x", DIMS(4, 9));
+    make_node(m, "Neg", "x", "n");
+    make_node(m, "Exp", "n", "e");
+    make_node(m, "Softmax", "e", "s");
+    make_integer(m, "axis", -1);
+    make_node(m, "Abs", "e", "a");
+    make_node(m, "Mul", "a s", "y");
+    compare(m, "Neg Exp SoftmaxV2 Abs Mul", "(neg exp) SoftmaxV2 (abs mul)");
 }
 
 static void leaky_relu_with_a_least_value(void **state) {
@@ -378,7 +418,7 @@ static void results_read_twice_stay(void **state) {
     convolution(m, "x w", "a", 0, 1, 1);
     make_node(m, "Relu", "a", "r");
     make_node(m, "Sub", "r a", "y");
-    compare(m, "Conv2D Relu Sub", "TransposeD PanelConv2D Relu Sub TransposeD");
+    compare(m, "Conv2D Relu Sub", "TransposeD PanelConv2D (relu sub) TransposeD");
 }
 
 int main(void) {
@@ -390,6 +430,8 @@ int main(void) {
         cmocka_unit_test(attention_of_heads),
         cmocka_unit_test(attention_of_a_batch),
         cmocka_unit_test(no_attention),
+        cmocka_unit_test(elementwise_chain),
+        cmocka_unit_test(chains_end_at_other_readers),
         cmocka_unit_test(leaky_relu_with_a_least_value),
         cmocka_unit_test(residual_and_activation),
         cmocka_unit_test(residual_behind_the_activation),

@@ -20,6 +20,7 @@ const dp_pass dp_passes[] = {
     {"rename", "transposes that move only dims of 1 are renamed elements", dp_pass_rename},
     {"same", "of nodes that compute the same from the same one stays", dp_pass_same},
     {"dead", "nodes whose results nobody uses are taken out", dp_pass_dead},
+    {"chain", "elementwise nodes that only read each other become one, run tile by tile", dp_pass_chain},
     {"outputs", "every output gets a node of its own", dp_pass_outputs},
 };
 const unsigned dp_passes_count = sizeof dp_passes / sizeof dp_passes[0];

@@ -24,6 +24,7 @@ dp_status dp_pass_activation(dp_graph *graph, int *out_changes);
 dp_status dp_pass_norm(dp_graph *graph, int *out_changes);
 dp_status dp_pass_attention(dp_graph *graph, int *out_changes);
 dp_status dp_pass_rename(dp_graph *graph, int *out_changes);
+dp_status dp_pass_chain(dp_graph *graph, int *out_changes);
 dp_status dp_pass_layout(dp_graph *graph, int *out_changes);
 dp_status dp_pass_products(dp_graph *graph, int *out_changes);
 dp_status dp_pass_epilogue(dp_graph *graph, int *out_changes);
