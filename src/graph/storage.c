@@ -111,9 +111,9 @@ static void find_parts(dp_storage *s, const dp_graph *graph, const dp_node *conc
 
 /* Results in the place of an operand. */
 
-static const char *const elementwise[] = {"LastScale", "ElementwiseChain", "Relu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish",
-                                          "GeluV2",    "Gelu", "Adds",    "Muls", "Exp",       "Sqrt",        "Square",
-                                          "Add",       "Sub",  "Mul",     "Div",  NULL};
+static const char *const elementwise[] = {
+    "LastScale", "ElementwiseChain", "Relu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish", "GeluV2", "Gelu",
+    "Adds",      "Muls",             "Exp",  "Sqrt",    "Square", "Add",     "Sub",         "Mul",   "Div",    NULL};
 static const char *const with_residual[] = {"PanelConv2D", "PanelConv2DTranspose", "PanelMatMul", NULL};
 
 static bool same_form(const dp_value *a, const dp_value *b) {
