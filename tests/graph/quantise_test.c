@@ -146,6 +146,77 @@ static void convolutions_become_integers(void **unused) {
     dp_model_free(model);
 }
 
+/*
+ * What lies between convolutions: a gate (mean, convolution of one position, sigmoid, product), repeated pixels, a sum, a
+ * concatenation, and a transposed convolution whose result is the output.
+ */
+static void *make_branches(size_t *out_bytes) {
+    static const int64_t image[] = {1, CHANNELS, SIZE, SIZE}, filter[] = {CHANNELS, CHANNELS, 3, 3},
+                         gate[] = {CHANNELS, CHANNELS, 1, 1}, tiles[] = {2 * CHANNELS, 3, 2, 2}, ones[] = {1, 1, 1, 1},
+                         two[] = {2, 2}, four[] = {4};
+    static const float scales[] = {1, 1, 2, 2};
+    static float w[4][2 * CHANNELS * CHANNELS * 9];
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 2 * CHANNELS * CHANNELS * 9; i++)
+            w[k][i] = draw() * .3f;
+    maker *m = make_begin(17);
+    make_input(m, "x", 1, 4, image);
+    make_constant(m, "w0", 1, 4, filter, w[0], CHANNELS * CHANNELS * 9 * sizeof(float));
+    make_constant(m, "w1", 1, 4, filter, w[1], CHANNELS * CHANNELS * 9 * sizeof(float));
+    make_constant(m, "w2", 1, 4, gate, w[2], CHANNELS * CHANNELS * sizeof(float));
+    make_constant(m, "w3", 1, 4, tiles, w[3], 2 * CHANNELS * 3 * 4 * sizeof(float));
+    make_constant(m, "scales", 1, 1, four, scales, sizeof scales);
+    make_node(m, "Conv", "x w0", "a0");
+    make_integers(m, "pads", 4, ones);
+    make_node(m, "Relu", "a0", "a");
+    make_node(m, "GlobalAveragePool", "a", "g0");
+    make_node(m, "Conv", "g0 w2", "g1");
+    make_node(m, "Sigmoid", "g1", "g");
+    make_node(m, "Mul", "a g", "gated");
+    make_node(m, "Conv", "a w1", "half");
+    make_integers(m, "pads", 4, ones);
+    make_integers(m, "strides", 2, two);
+    make_node(m, "Resize", "half - scales", "back");
+    make_text(m, "mode", "nearest");
+    make_text(m, "coordinate_transformation_mode", "asymmetric");
+    make_text(m, "nearest_mode", "floor");
+    make_node(m, "Add", "gated back", "both");
+    make_node(m, "Concat", "both a", "joined");
+    make_integer(m, "axis", 1);
+    make_node(m, "ConvTranspose", "joined w3", "y");
+    make_integers(m, "strides", 2, two);
+    make_output(m, "y");
+    return make_end(m, out_bytes);
+}
+
+static void what_lies_between_follows(void **unused) {
+    (void)unused;
+    dp_calibration calibration = {.path = file_name};
+    dp_precision precision = {.low = DP_F16, .calibration = &calibration};
+    dp_model *model;
+    char report[1024];
+    double cosine = 0;
+    size_t bytes;
+    void *file = make_branches(&bytes);
+    dp_status status = dp_compile_onnx_as(file, bytes, NULL, NULL, 0, &precision, NULL, &model);
+    free(file);
+    if (status != DP_OK)
+        fail_msg("%s", dp_fail_message());
+    assert_int_equal(count(model, "QuantizedConv2D"), 3);
+    assert_int_equal(count(model, "QuantizedMean"), 1);
+    assert_int_equal(count(model, "QuantizedCombine"), 2);
+    assert_int_equal(count(model, "LastRepeat"), 1);
+    assert_int_equal(count(model, "ConcatD"), 1);
+    assert_int_equal(count(model, "QuantizePicture"), 1);
+    assert_int_equal(count(model, "DequantizePicture"), 0);
+    assert_int_equal(dp_calibration_report(&calibration, model->graph, report, sizeof report), DP_OK);
+    assert_int_equal(sscanf(report, "output \"y\": cosine %lf", &cosine), 1);
+    if (!(cosine > .9995))
+        fail_msg("%s", report);
+    dp_model_free(model);
+    dp_calibration_free(&calibration);
+}
+
 static void refused(const char *type, const char *shape, size_t bytes, const char *word) {
     char path[80];
     dp_model *model;
@@ -202,6 +273,7 @@ static void exhausted_memory(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_become_integers),
+        cmocka_unit_test(what_lies_between_follows),
         cmocka_unit_test(wrong_data_is_refused),
         cmocka_unit_test(exhausted_memory),
     };
