@@ -331,6 +331,64 @@ static void wrong_calls(void **state) {
         free_tensor(all[i]);
 }
 
+/* Batches whose dims are permuted on the way in and out, in one part or in more. */
+static void transposed_batches(void **state) {
+    (void)state;
+    enum { B = 6, M = 5, K = 7, N = 4 };
+    static const int64_t orders[][3] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {2, 0, 1}};
+    static const int64_t splits[] = {1, 1, 2, 3};
+    for (int c = 0; c < 96; c++) {
+        const int64_t *o1 = orders[c % 4], *o2 = orders[c / 4 % 4], *oy = orders[c / 16 % 2],
+                      split = oy[0] ? splits[c % 3 + 1] : 1;
+        const int64_t in1[] = {B, M, K}, in2[] = {B, K, N};
+        int64_t d1[3], d2[3], dy[3] = {oy[0] ? M : B, oy[0] ? B : M, N};
+        for (int i = 0; i < 3; i++) {
+            d1[o1[i]] = in1[i];
+            d2[o2[i]] = in2[i];
+        }
+        if (split > 1)
+            dy[0] = split, dy[1] = M, dy[2] = B * N / split;
+        tensor x1 = filled(floats[c % 3], 3, d1, any_layout()), x2 = filled(floats[c % 3], 3, d2, any_layout()),
+               y = make_tensor(floats[c % 3], 3, dy, any_layout());
+        aclIntArray *lists[] = {aclCreateIntArray(o1, 3), aclCreateIntArray(o2, 3), aclCreateIntArray(oy, 3)};
+        caller_value values[] = {T(x1),       T(x2),       P(NULL), P(NULL),  P(lists[0]),
+                                 P(lists[1]), P(lists[2]), I(0),    I(split), T(y)};
+        const char *name = c % 2 ? "TransposeBatchMatMulWeightNz" : "TransposeBatchMatMul";
+        aclnnStatus status = call_op(name, values);
+        if (status)
+            fail_msg("%s: %d %s", name, status, sentence());
+        for (int64_t b = 0; b < B; b++)
+            for (int64_t m = 0; m < M; m++)
+                for (int64_t n = 0; n < N; n++) {
+                    double sum = 0;
+                    for (int64_t k = 0; k < K; k++) {
+                        int64_t i1[3], i2[3];
+                        i1[o1[0]] = b, i1[o1[1]] = m, i1[o1[2]] = k;
+                        i2[o2[0]] = b, i2[o2[1]] = k, i2[o2[2]] = n;
+                        sum += get_element(&x1, (i1[0] * d1[1] + i1[1]) * d1[2] + i1[2]) *
+                               get_element(&x2, (i2[0] * d2[1] + i2[1]) * d2[2] + i2[2]);
+                    }
+                    int64_t inside = B / split, at = split > 1 ? (b / inside * M + m) * inside * N + b % inside * N + n
+                                                     : oy[0]   ? (m * B + b) * N + n
+                                                               : (b * M + m) * N + n;
+                    check_near(name, &y, at, sum, K);
+                }
+        assert_true(untouched_outside(&y));
+        values[2].pointer = x1.handle;
+        assert_int_not_equal(call_op(name, values), 0);
+        assert_non_null(strstr(sentence(), "without bias and scale"));
+        values[2].pointer = NULL;
+        values[8].integer = 4;
+        refused(name, values, ACLNN_ERR_PARAM_INVALID,
+                oy[0] ? "parts do not divide" : "must be at least 1, and 1 unless");
+        for (int i = 0; i < 3; i++)
+            aclDestroyIntArray(lists[i]);
+        free_tensor(&x1);
+        free_tensor(&x2);
+        free_tensor(&y);
+    }
+}
+
 static int setup(void **state) {
     (void)state;
     test_begin();
@@ -344,10 +402,10 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_matrices),   cmocka_unit_test(batches),
-                                       cmocka_unit_test(any_rank),       cmocka_unit_test(integers),
-                                       cmocka_unit_test(large),          cmocka_unit_test(sums),
-                                       cmocka_unit_test(outer_products), cmocka_unit_test(prepared_weights),
-                                       cmocka_unit_test(weight_sizes),   cmocka_unit_test(wrong_calls)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_matrices), cmocka_unit_test(transposed_batches), cmocka_unit_test(batches),
+        cmocka_unit_test(any_rank),     cmocka_unit_test(integers),           cmocka_unit_test(large),
+        cmocka_unit_test(sums),         cmocka_unit_test(outer_products),     cmocka_unit_test(prepared_weights),
+        cmocka_unit_test(weight_sizes), cmocka_unit_test(wrong_calls)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
