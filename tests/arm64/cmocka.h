@@ -35,6 +35,7 @@ static jmp_buf test_left;
 #define assert_int_equal(a, b) assert_true((unsigned long long)(a) == (unsigned long long)(b))
 #define assert_ptr_equal(a, b) assert_true((const void *)(a) == (const void *)(b))
 #define assert_non_null(p) assert_true((p) != NULL)
+#define assert_memory_equal(a, b, n) assert_true(memcmp(a, b, n) == 0)
 
 static inline int run_tests(const struct CMUnitTest *tests, size_t n, int (*set_up)(void **)) {
     void *state = NULL;
