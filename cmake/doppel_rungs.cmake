@@ -29,6 +29,8 @@ if(DOPPEL_PLAIN_BUILD AND DOPPEL_X86_RUNGS AND EXISTS /proc/cpuinfo)
     endif()
   endforeach()
 endif()
+
+# doppel_rung_flags(FLOOR RUNG FLAGS OUT): FLAGS with what a lane needs for loops of this rung (0 is the generic one).
 function(doppel_rung_flags floor rung flags out)
   if(DOPPEL_PLAIN_BUILD AND DOPPEL_X86_RUNGS AND
      (rung GREATER DOPPEL_BEST_RUNG OR (rung LESS DOPPEL_BEST_RUNG AND NOT floor STREQUAL "math")))
