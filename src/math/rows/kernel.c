@@ -225,12 +225,18 @@ static void run_columns(const dp_rows_weights *w, const dp_rows_block *b, const 
 }
 
 /* Asks for the output of the tile below, which is next when all columns of this one are done. */
-static void fetch_output(const tile *part, size_t log) {
+DP_INLINE void fetch_lines(const tile *part, size_t log, const size_t height) {
     const uintptr_t step = (uintptr_t)part->end.y_stride * sizeof(float);
-    uintptr_t y = (uintptr_t)part->end.y + part->height * step;
-    for (size_t r = 0; r < part->height; r++, y += step)
+    uintptr_t y = (uintptr_t)part->end.y + height * step;
+    for (size_t r = 0; r < height; r++, y += step)
         for (uintptr_t c = 0; c < (RV_LANES * sizeof(float)) << log; c += LINE)
             __builtin_prefetch((const void *)(y + c), 1);
+}
+static void fetch_output(const tile *part, size_t log) {
+    if (part->height == RV_TILE)
+        fetch_lines(part, log, RV_TILE);
+    else
+        fetch_lines(part, log, part->height);
 }
 
 /* Rows by rows, all columns with each: what is read and written lies in the order of memory. For weights that stay in a

@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    TILES_LEAST = 12, /* of a piece, so that weights are read for something */
+    LEFT_BYTES = 320 << 10, /* of the transformed pixels, where weights stay near */
+    TILES_LEAST = 12,       /* of a piece, so that weights are read for something */
     TILES_MOST = 48,
     TILES_MOST_FAR = 64, /* where weights come from far away in every piece */
     TILES_STEP = 6,
@@ -31,7 +32,8 @@ void dp_panel_divide_winograd(dp_panel_conv *c, int64_t wanted) {
     const int64_t total = c->batch * c->tiles[0] * c->tiles[1];
     const int64_t cache = (int64_t)dp_cpu_cache_bytes(), size = (int64_t)sizeof(float);
     const bool is_far = products * c->channels * c->columns * size > cache / 2;
-    int64_t most = cache / 8 * 5 / (products * pitch * size) / TILES_STEP * TILES_STEP; /* pixels beside weights */
+    const int64_t left = is_far ? cache / 8 * 5 : LEFT_BYTES; /* of the second level cache */
+    int64_t most = left / (products * pitch * size) / TILES_STEP * TILES_STEP;
     most = most < TILES_LEAST ? TILES_LEAST : dp_panel_at_most(most, is_far ? TILES_MOST_FAR : TILES_MOST);
     c->unit = total < 1 ? 1 : dp_panel_up(total, dp_panel_up(total, most));
     if (c->unit < total)
