@@ -187,8 +187,22 @@ BLOCK(0, 1)
 BLOCK(1, 0)
 BLOCK(1, 1)
 
+/* Adds the residual. Ahead of all stores: where rows lie closer than a vector is long, as with few channels, a row read
+ * after the one before it was written, both through masks, waits until that is in the cache. */
+static void add_residual(const dp_low_end *e, float *sums, size_t rows) {
+    const __mmask32 there = e->columns < 32 ? (1u << e->columns) - 1 : ~0u;
+    const uint16_t *residual = e->residual;
+    for (size_t r = 0; r < rows; r++, sums += SIDE, residual += e->residual_stride) {
+        const __m512i both = _mm512_maskz_loadu_epi16(there, residual);
+        const __m512 a = (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(both)), 16);
+        const __m512 b = (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(both, 1)), 16);
+        _mm512_store_ps(sums, _mm512_add_ps(_mm512_load_ps(sums), a));
+        _mm512_store_ps(sums + 16, _mm512_add_ps(_mm512_load_ps(sums + 16), b));
+    }
+}
+
 /* The end of up to 32 columns where there is only a clip and a residual. */
-static void finish_plain(const dp_low_end *e, const float *sums, size_t rows) {
+static void finish_plain(const dp_low_end *e, float *sums, size_t rows) {
     const rv_end bounds = rv_end_of(e->finish);
     const __mmask32 there = e->columns < 32 ? (1u << e->columns) - 1 : ~0u;
     const __m512 bias0 = e->bias ? _mm512_maskz_loadu_ps((__mmask16)there, e->bias) : _mm512_setzero_ps();
@@ -196,10 +210,12 @@ static void finish_plain(const dp_low_end *e, const float *sums, size_t rows) {
         e->bias && e->columns > 16 ? _mm512_maskz_loadu_ps((__mmask16)(there >> 16), e->bias + 16) : _mm512_setzero_ps();
     const __m512 low = _mm512_set1_ps(bounds.has_low ? bounds.low : -INFINITY),
                  high = _mm512_set1_ps(bounds.has_high ? bounds.high : INFINITY);
-    const bool late = e->finish->residual_last;
-    const ptrdiff_t residual_step = e->residual ? e->residual_stride : 0;
-    const uint16_t *residual = e->residual;
+    const bool late = e->finish->residual_last, added = e->residual && !late && e->columns < 32;
+    const uint16_t *residual = added ? NULL : e->residual;
+    const ptrdiff_t residual_step = residual ? e->residual_stride : 0;
     uint16_t *y = e->y;
+    if (added)
+        add_residual(e, sums, rows);
     for (size_t r = 0; r < rows; r++, sums += SIDE, y += e->y_stride, residual += residual_step) {
         __m512 a = _mm512_add_ps(_mm512_load_ps(sums), bias0), b = _mm512_add_ps(_mm512_load_ps(sums + 16), bias1);
         __m512 more_a = _mm512_setzero_ps(), more_b = more_a;
