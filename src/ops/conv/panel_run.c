@@ -125,8 +125,16 @@ static void divide_transposed(dp_panel_conv *c, int64_t wanted) {
     take_sums(c, rows);
 }
 
+/* So few multiplications that another thread would take as long to come. */
+static bool is_small(const dp_panel_conv *c) {
+    const int64_t *size = c->filter.transposed ? c->in : c->out, *kernel = c->filter.kernel;
+    return (double)(c->batch * size[0]) * (double)(size[1] * c->filter.out_channels) *
+               (double)(kernel[0] * kernel[1] * c->channels) <
+           128e3;
+}
+
 void dp_panel_divide(dp_panel_conv *c, unsigned threads) {
-    const int64_t wanted = threads > 1 ? (int64_t)threads * PIECES_PER_THREAD : 1;
+    const int64_t wanted = threads > 1 && !is_small(c) ? (int64_t)threads * PIECES_PER_THREAD : 1;
     switch (c->way) {
     case DP_PANEL_BAND:
         divide_band(c, wanted);
