@@ -18,8 +18,9 @@ DP_INLINE vi vi_bits(vf x) { return (int32_t)dp_f32_bits(x); }
 
 DP_INLINE vf vf_load_f32(const void *p, size_t i) { return ((const float *)p)[i]; }
 #if defined(__ARM_FP16_FORMAT_IEEE) /* the compiler converts halves with the processor's instructions */
-DP_INLINE vf vf_load_f16(const void *p, size_t i) { return (float)((const __fp16 *)p)[i]; }
-DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((__fp16 *)p)[i] = (__fp16)v; }
+typedef __fp16 __attribute__((may_alias)) vec_half; /* elsewhere halves are uint16_t */
+DP_INLINE vf vf_load_f16(const void *p, size_t i) { return (float)((const vec_half *)p)[i]; }
+DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((vec_half *)p)[i] = (__fp16)v; }
 #else
 DP_INLINE vf vf_load_f16(const void *p, size_t i) { return dp_f32_from_f16(((const uint16_t *)p)[i]); }
 DP_INLINE void vf_store_f16(void *p, size_t i, vf v) { ((uint16_t *)p)[i] = dp_f16_from_f32(v); }
