@@ -183,7 +183,7 @@ static void gather_run(void *to, const void *from, size_t width, int64_t stride,
 
 static void scatter_run(void *to, const void *from, size_t width, int64_t stride, size_t n) {
     if (stride == 1) {
-        memcpy(to, from, n * width);
+        memmove(to, from, n * width); /* from may be a tensor itself (dp_loop_gather), and a caller's tensors may overlap */
         return;
     }
     switch (width) {
