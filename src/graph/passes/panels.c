@@ -1,4 +1,5 @@
-/* Convolutions and products with constant weights of float, half or bfloat16, with the weights in panels (ops/conv/panels.h). */
+/* Convolutions and products with constant weights of float, half or bfloat16, with the weights in panels
+ * (ops/conv/panels.h). */
 #include <string.h>
 
 #include "graph/passes/layout.h"
@@ -55,8 +56,7 @@ bool dp_panel_fits(const dp_node *node) {
     const dp_value *x = node->inputs[0], *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
     const dp_arg *pads = dp_node_attribute(node, "pads");
     if (!x || x->tensor.rank != 4 || !is_weight(node->inputs[1], x) || node->inputs[1]->tensor.rank != 4 ||
-        (bias && !is_bias(bias)) ||
-        (node->n_inputs > 3 && node->inputs[3]) || !is_list(pads, 4) ||
+        (bias && !is_bias(bias)) || (node->n_inputs > 3 && node->inputs[3]) || !is_list(pads, 4) ||
         dp_tensor_count(&node->outputs[0]->tensor) == 0 ||
         strcmp(dp_node_text(node, "auto_pad", "NOTSET"), "NOTSET") != 0 ||
         strcmp(dp_node_text(node, "data_format", "NHWC"), "NCHW") != 0)
@@ -147,16 +147,14 @@ static dp_status tile_weights(dp_node *node, const dp_conv_filter *f, dp_node *p
     const size_t size = f->low ? 2 : 4;
     char *turned = dp_model_alloc(model, (size_t)(f->in_channels * columns) * size);
     const char *from = node->inputs[1]->tensor.base;
-    if (!turned ||
-        (bias && !(product->inputs[2] = dp_value_constant(model, NULL, DP_F32, &columns, 1, NULL))))
+    if (!turned || (bias && !(product->inputs[2] = dp_value_constant(model, NULL, DP_F32, &columns, 1, NULL))))
         return DP_ERR_OUT_OF_MEMORY;
     for (int64_t i = 0; i < f->in_channels; i++)
         for (int64_t c = 0; c < out; c++)
             for (int64_t t = 0; t < taps; t++)
                 memcpy(turned + (size_t)(i * columns + t * out + c) * size,
                        from + (size_t)((i * out + c) * taps + t) * size, size);
-    product->inputs[1] =
-        pack_matrix(model, f->low ? f->low : DP_F32, turned, f->in_channels, columns, columns, 1);
+    product->inputs[1] = pack_matrix(model, f->low ? f->low : DP_F32, turned, f->in_channels, columns, columns, 1);
     if (!product->inputs[1])
         return DP_ERR_OUT_OF_MEMORY;
     for (int64_t i = 0; i < columns && bias; i++)
@@ -214,8 +212,8 @@ static bool is_product(const dp_node *node, bool *out_transposed) {
     const dp_value *x = node->inputs[0], *w = node->inputs[1], *bias = node->n_inputs > 2 ? node->inputs[2] : NULL;
     *out_transposed = dp_node_integer(node, plain ? "transpose_x2" : "adj_x2", 0) != 0;
     return !dp_node_integer(node, plain ? "transpose_x1" : "adj_x1", 0) && is_weight(w, x) && w->tensor.rank == 2 &&
-           x->tensor.rank >= 2 && dp_tensor_count(&node->outputs[0]->tensor) > 0 &&
-           dp_tensor_count(&w->tensor) > 0 && (!bias || (is_bias(bias) && bias->is_constant && bias->tensor.rank == 1)) &&
+           x->tensor.rank >= 2 && dp_tensor_count(&node->outputs[0]->tensor) > 0 && dp_tensor_count(&w->tensor) > 0 &&
+           (!bias || (is_bias(bias) && bias->is_constant && bias->tensor.rank == 1)) &&
            (node->n_inputs < 4 || !node->inputs[3]);
 }
 

@@ -7,9 +7,9 @@
 
 /* To float. */
 
-DP_INLINE void widen(float *to, const uint16_t *from, size_t n, const bool half){
-    DP_LANE_LOOP(n, vf_store_f32(to, i, low_load(from, i, half)),
-                 vf_store_f32_n(to, i, rest, low_load_n(from, i, rest, half)))}
+DP_INLINE void widen(float *to, const uint16_t *from, size_t n,
+                     const bool half){DP_LANE_LOOP(n, vf_store_f32(to, i, low_load(from, i, half)),
+                                                   vf_store_f32_n(to, i, rest, low_load_n(from, i, rest, half)))}
 
 /* k [first, first + count) of every row of the block. */
 DP_INLINE void take_rows(const dp_low_weights *w, const dp_low_block *b, size_t first, size_t count, float *left,
@@ -122,5 +122,5 @@ static void run_half(const dp_low_weights *w, const dp_low_block *b, const dp_ro
     run(w, b, finish, room, true);
 }
 
-const dp_low_table DP_ROWS_NAME(dp_low_tables)[DP_LOW_TYPE_COUNT] = {
-    {run_bf16, DP_ROWS_NAME(dp_low_depthwise_bf16)}, {run_half, DP_ROWS_NAME(dp_low_depthwise_half)}};
+const dp_low_table DP_ROWS_NAME(dp_low_tables)[DP_LOW_TYPE_COUNT] = {{run_bf16, DP_ROWS_NAME(dp_low_depthwise_bf16)},
+                                                                     {run_half, DP_ROWS_NAME(dp_low_depthwise_half)}};

@@ -31,8 +31,8 @@ typedef struct dp_low_weights {
 
 /* Where a tap of 16 rows is. */
 typedef struct dp_low_run {
-    const uint16_t *at; /* of row 0, when they are evenly spaced: */
-    ptrdiff_t step;     /* elements from row to row */
+    const uint16_t *at;          /* of row 0, when they are evenly spaced: */
+    ptrdiff_t step;              /* elements from row to row */
     const uint16_t *const *rows; /* or of each; NULL: evenly */
 } dp_low_run;
 static inline const uint16_t *dp_low_row(const dp_low_run *run, size_t r) {

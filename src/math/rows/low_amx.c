@@ -1,8 +1,9 @@
 /*
  * low_amx.c - products of low.h by matrix tiles. 16 rows by up to 32 k are a tile; how many it is depends on the
  * channels of a tap, which should fill whole tiles: then one is read from the image where it lies, if the addresses of
- * the rows are evenly spaced, and from a copy otherwise. A panel's k are a tile as they lie in the file. 32 x 32 sums stand in four tiles; they leave through a block of memory in
- * the first cache, because there is no other way out of a tile.
+ * the rows are evenly spaced, and from a copy otherwise. A panel's k are a tile as they lie in the file. 32 x 32 sums
+ * stand in four tiles; they leave through a block of memory in the first cache, because there is no other way out of a
+ * tile.
  */
 #define DP_MATH_RUNG 2
 #include <immintrin.h>
@@ -14,18 +15,19 @@
     _mm256_mask_storeu_epi16((p) + (i), (__mmask16)((1u << (n)) - 1), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
 #include "math/rows/low_finish.h"
 
-#define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
+#define AMX_ORDER()                                                                                                    \
+    __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
 enum {
-    STEP = 32,                               /* k of a tile, at most */
-    PART = 2 * LOW_PART,                     /* k whose weights, of 32 columns, stay in the first cache */
+    STEP = 32,           /* k of a tile, at most */
+    PART = 2 * LOW_PART, /* k whose weights, of 32 columns, stay in the first cache */
     PART_MOST = PART * 3 / 2,
-    STEP_LEAST = 16,                         /* of a tap's channels, if they are more */
+    STEP_LEAST = 16, /* of a tap's channels, if they are more */
     STEPS_MOST = PART_MOST / STEP_LEAST,
-    LEFT_PITCH = PART_MOST * 2 + 64,         /* bytes; no power of two */
+    LEFT_PITCH = PART_MOST * 2 + 64, /* bytes; no power of two */
     TILE_BYTES = 1024,
-    SIDE = 32,                               /* of a block of sums */
-    NEAR_BYTES = 32 << 10,                   /* of weights that all rows may pass by */
-    GROUPS_MOST = 16                         /* of 32 columns, then */
+    SIDE = 32,             /* of a block of sums */
+    NEAR_BYTES = 32 << 10, /* of weights that all rows may pass by */
+    GROUPS_MOST = 16       /* of 32 columns, then */
 };
 
 /* Where a tile of rows is. */
@@ -206,8 +208,8 @@ static void finish_plain(const dp_low_end *e, float *sums, size_t rows) {
     const rv_end bounds = rv_end_of(e->finish);
     const __mmask32 there = e->columns < 32 ? (1u << e->columns) - 1 : ~0u;
     const __m512 bias0 = e->bias ? _mm512_maskz_loadu_ps((__mmask16)there, e->bias) : _mm512_setzero_ps();
-    const __m512 bias1 =
-        e->bias && e->columns > 16 ? _mm512_maskz_loadu_ps((__mmask16)(there >> 16), e->bias + 16) : _mm512_setzero_ps();
+    const __m512 bias1 = e->bias && e->columns > 16 ? _mm512_maskz_loadu_ps((__mmask16)(there >> 16), e->bias + 16)
+                                                    : _mm512_setzero_ps();
     const __m512 low = _mm512_set1_ps(bounds.has_low ? bounds.low : -INFINITY),
                  high = _mm512_set1_ps(bounds.has_high ? bounds.high : INFINITY);
     const bool late = e->finish->residual_last, added = e->residual && !late && e->columns < 32;
@@ -252,8 +254,8 @@ static void block(const job *j, size_t row, size_t at, const char *tails) {
     float *sums = j->sums;
     if (j->divided)
         sums += (row / SIDE * (dp_low_up(b->columns, SIDE) / SIDE) + at / SIDE) * SIDE * SIDE;
-    static void (*const blocks[])(size_t, const spot *, const uint16_t *, size_t, size_t, const char *, float *, bool) = {
-        block_00, block_01, block_10, block_11};
+    static void (*const blocks[])(size_t, const spot *, const uint16_t *, size_t, size_t, const char *, float *,
+                                  bool) = {block_00, block_01, block_10, block_11};
     blocks[(rows > 16) * 2 + (columns > 16)](j->steps, j->spots + row / DP_LOW_TILE * STEPS_MOST, panels,
                                              j->step * DP_ROWS_PANEL, w->panel_stride, tails, sums, !j->starts);
     if (!j->ends)
@@ -314,8 +316,7 @@ static void run(const dp_low_weights *w, const dp_low_block *b, const dp_rows_fi
     j.spots = (spot *)(at + count * LEFT_PITCH);
     j.tails = at + count * LOW_ROW_BYTES;
     j.sums = (float *)(j.tails + LOW_RIGHT_BYTES);
-    const bool by_rows =
-        !j.divided && k * b->columns * 2 <= NEAR_BYTES && b->columns <= (size_t)GROUPS_MOST * SIDE;
+    const bool by_rows = !j.divided && k * b->columns * 2 <= NEAR_BYTES && b->columns <= (size_t)GROUPS_MOST * SIDE;
     tiles_begin(step);
     size_t first = 0;
     do {

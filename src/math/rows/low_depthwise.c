@@ -6,15 +6,14 @@
 #include "math/rows/low_rung.h"
 #include "math/rows/rung.h"
 
-DP_INLINE void widen(float *to, const uint16_t *from, size_t n, const bool half) {
+DP_INLINE void widen(float *to, const uint16_t *from, size_t n, const bool half){
     DP_LANE_LOOP(n, vf_store_f32(to, i, half ? vf_load_f16(from, i) : vf_load_bf16(from, i)),
-                 vf_store_f32_n(to, i, rest, half ? vf_load_f16_n(from, i, rest) : vf_load_bf16_n(from, i, rest)))
-}
-DP_INLINE void narrow(uint16_t *to, const float *from, size_t n, const bool half) {
-    DP_LANE_LOOP(
-        n, vf x = vf_load_f32(from, i); if (half) vf_store_f16(to, i, x); else vf_store_bf16(to, i, x),
-        vf x = vf_load_f32_n(from, i, rest); if (half) vf_store_f16_n(to, i, rest, x);
-        else vf_store_bf16_n(to, i, rest, x))
+                 vf_store_f32_n(to, i, rest,
+                                half ? vf_load_f16_n(from, i, rest) : vf_load_bf16_n(from, i, rest)))} DP_INLINE
+    void narrow(uint16_t *to, const float *from, size_t n, const bool half) {
+    DP_LANE_LOOP(n, vf x = vf_load_f32(from, i); if (half) vf_store_f16(to, i, x);
+                 else vf_store_bf16(to, i, x), vf x = vf_load_f32_n(from, i, rest);
+                 if (half) vf_store_f16_n(to, i, rest, x); else vf_store_bf16_n(to, i, rest, x))
 }
 
 /* `lines` lines of the output from `line` on, `channels` of its channels from `first` on. */

@@ -35,12 +35,12 @@ DP_INLINE void low_store_n(uint16_t *p, size_t i, size_t n, vf x, const bool hal
 /* The ends of all rows: n sums, as rv_finish_row has them. */
 #define LOW_APPLY(EXPRESSION)                                                                                          \
     for (size_t r = 0; r < rows; r++, from += stride, to += to_stride, early += early_stride, late += late_stride) {   \
-        DP_LANE_LOOP(n, vf x = vf_load_f32(from, i); if (bias) x = x + vf_load_f32(bias, i);                           \
-                     if (early) x = x + low_load(early, i, half); x = EXPRESSION;                                      \
-                     if (late) x = x + low_load(late, i, half); low_store(to, i, x, half),                             \
-                     vf x = vf_load_f32_n(from, i, rest); if (bias) x = x + vf_load_f32_n(bias, i, rest);              \
-                     if (early) x = x + low_load_n(early, i, rest, half); x = EXPRESSION;                              \
-                     if (late) x = x + low_load_n(late, i, rest, half); low_store_n(to, i, rest, x, half))             \
+        DP_LANE_LOOP(                                                                                                  \
+            n, vf x = vf_load_f32(from, i); if (bias) x = x + vf_load_f32(bias, i);                                    \
+            if (early) x = x + low_load(early, i, half); x = EXPRESSION; if (late) x = x + low_load(late, i, half);    \
+            low_store(to, i, x, half), vf x = vf_load_f32_n(from, i, rest);                                            \
+            if (bias) x = x + vf_load_f32_n(bias, i, rest); if (early) x = x + low_load_n(early, i, rest, half);       \
+            x = EXPRESSION; if (late) x = x + low_load_n(late, i, rest, half); low_store_n(to, i, rest, x, half))      \
     }                                                                                                                  \
     break;
 

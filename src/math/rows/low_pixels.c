@@ -1,7 +1,7 @@
 /*
- * low_pixels.c - depthwise convolutions of bfloat16 with AVX-512 BF16: a tile is 8 or 4 pixels of a line by 32 channels.
- * A vector of 32 elements gives those at even places by a shift and those at odd places by a mask, so weights and bias
- * are put in that order first; both halves come together again when they are rounded. Order as in depthwise.c.
+ * low_pixels.c - depthwise convolutions of bfloat16 with AVX-512 BF16: a tile is 8 or 4 pixels of a line by 32
+ * channels. A vector of 32 elements gives those at even places by a shift and those at odd places by a mask, so weights
+ * and bias are put in that order first; both halves come together again when they are rounded. Order as in depthwise.c.
  */
 #define DP_MATH_RUNG 2
 #include <immintrin.h>
@@ -95,23 +95,24 @@ DP_INLINE void tile_sums(const shape t, const uint16_t *x, const float *w, const
 
 /* Words of two halves alternately. */
 DP_INLINE __m512i alternate(__m512i halves) {
-    static const uint16_t order[32] __attribute__((aligned(64))) = {
-        0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    static const uint16_t order[32]
+        __attribute__((aligned(64))) = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return _mm512_permutexvar_epi16(_mm512_load_si512(order), halves);
 }
 
 /* Any other end: through a piece of the first cache. */
 static __attribute__((noinline)) void end_slowly(const job *j, const sums *s, ptrdiff_t pixels, ptrdiff_t at,
                                                  size_t channel, size_t channels) {
-    static const uint32_t order[2][16] __attribute__((aligned(64))) = {
-        {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
-        {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}};
+    static const uint32_t order[2][16]
+        __attribute__((aligned(64))) = {{0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
+                                        {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}};
     const dp_low_depthwise *p = j->part;
     float room[PIXELS * CHANNELS] __attribute__((aligned(64)));
     for (ptrdiff_t o = 0; o < pixels; o++)
         for (int h = 0; h < 2; h++)
-            _mm512_store_ps(room + o * CHANNELS + h * 16, _mm512_permutex2var_ps(s->of[o][0], _mm512_load_si512(order[h]),
-                                                                                  s->of[o][1]));
+            _mm512_store_ps(room + o * CHANNELS + h * 16,
+                            _mm512_permutex2var_ps(s->of[o][0], _mm512_load_si512(order[h]), s->of[o][1]));
     const dp_low_end end = {.finish = j->finish,
                             .columns = channels,
                             .y = p->y + at * p->y_pixel + channel,
@@ -140,8 +141,7 @@ DP_INLINE void tile_end(const job *j, const sums *s, ptrdiff_t pixels, ptrdiff_t
     RV_UNROLL for (ptrdiff_t o = 0; o < pixels; o++) {
         if (o == n)
             return;
-        const __m512i out =
-            alternate((__m512i)_mm512_cvtne2ps_pbh(ended(j, s->of[o][1]), ended(j, s->of[o][0])));
+        const __m512i out = alternate((__m512i)_mm512_cvtne2ps_pbh(ended(j, s->of[o][1]), ended(j, s->of[o][0])));
         if (channels >= CHANNELS)
             _mm512_storeu_si512(y, out);
         else

@@ -46,8 +46,8 @@ static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) {
 dp_low_band dp_low_band_of(const dp_low_depthwise *p) {
     dp_low_band band = {.channels = p->columns, .lines = 1};
     const ptrdiff_t pixels = least(lines_read(p, 1), p->in[0]) * p->in[1] + p->out_width;
-    const size_t most = LOW_BAND_FLOATS / (size_t)(pixels < LOW_BAND_FLOATS ? pixels : LOW_BAND_FLOATS) /
-                        DP_ROWS_PANEL * DP_ROWS_PANEL;
+    const size_t most =
+        LOW_BAND_FLOATS / (size_t)(pixels < LOW_BAND_FLOATS ? pixels : LOW_BAND_FLOATS) / DP_ROWS_PANEL * DP_ROWS_PANEL;
     if (band.channels > most)
         band.channels = most < DP_ROWS_PANEL ? DP_ROWS_PANEL : most;
     while (band.lines < p->lines &&

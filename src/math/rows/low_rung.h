@@ -5,12 +5,12 @@
 #include "math/rows/low.h"
 
 enum {
-    LOW_PART = 256,                     /* k of a piece of a panel that stays in the first cache, as floats */
-    LOW_PART_MOST = LOW_PART * 3 / 2,   /* no division up to here */
-    LOW_COLUMNS = 2 * DP_ROWS_PANEL,    /* at once */
-    LOW_ROW_BYTES = 1792,               /* of the room, per row: LOW_PART_MOST floats or twice as many bfloat16, and more */
+    LOW_PART = 256,                   /* k of a piece of a panel that stays in the first cache, as floats */
+    LOW_PART_MOST = LOW_PART * 3 / 2, /* no division up to here */
+    LOW_COLUMNS = 2 * DP_ROWS_PANEL,  /* at once */
+    LOW_ROW_BYTES = 1792, /* of the room, per row: LOW_PART_MOST floats or twice as many bfloat16, and more */
     LOW_RIGHT_BYTES = LOW_PART_MOST * LOW_COLUMNS * 4,
-    LOW_BAND_FLOATS = 1 << 16           /* of the lines of a depthwise convolution, where they have a choice */
+    LOW_BAND_FLOATS = 1 << 16 /* of the lines of a depthwise convolution, where they have a choice */
 };
 
 /* Sums on their way to the output: some columns of some rows. */

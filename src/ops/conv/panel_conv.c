@@ -4,9 +4,10 @@
  * alpha, beta, residualLast) -> y panel_conv_transposed(x, panels, bias, residual, outChannels, kernel, strides, pads,
  * outputPadding, dilations, groups, activation, alpha, beta, residualLast) -> y panel_product(x, panels, bias,
  * residual, columns, activation, alpha, beta, residualLast) -> y x [batch, height, width, channels], y and residual are
- * all float, half or bfloat16, channels lie side by side, and pixels may be further apart than they have channels; those
- * of y and of residual must be evenly spaced. pads are top, bottom, left, right. bias has one float per output channel;
- * residual has the shape of y and may be y. y = activation(sum + bias + residual), or with residualLast activation(sum + bias) + residual.
+ * all float, half or bfloat16, channels lie side by side, and pixels may be further apart than they have channels;
+ * those of y and of residual must be evenly spaced. pads are top, bottom, left, right. bias has one float per output
+ * channel; residual has the shape of y and may be y. y = activation(sum + bias + residual), or with residualLast
+ * activation(sum + bias) + residual.
  */
 #include "ops/conv/panel_conv.h"
 

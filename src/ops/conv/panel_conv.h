@@ -29,7 +29,7 @@ typedef struct dp_panel_conv {
     int64_t x_stride[3];                              /* batch, y, x: elements */
     int64_t y_pixel, residual_pixel;
     int x_slot, panels_slot, bias_slot, residual_slot, y_slot; /* -1: none */
-    int64_t group_panels; /* elements of the panels of a group */
+    int64_t group_panels;                                      /* elements of the panels of a group */
     /* Pieces of work: rows (or lines) and columns of one, and how many there are. */
     int64_t unit, units, column_unit, column_units;
     /* Parts of the scratch, in bytes */

@@ -64,20 +64,19 @@ static int64_t depth_of(const dp_panel_conv *c, int64_t taps, int64_t channels) 
 static void multiply(const dp_panel_job *j, const dp_panel_piece *p, const product *r, void *scratch) {
     const dp_panel_conv *c = j->conv;
     const int64_t column = p->group * c->columns;
-    const dp_low_weights w = {
-        .taps = (size_t)r->taps,
-        .channels = (size_t)r->channels,
-        .pitch = (size_t)dp_conv_low_pitch(&c->filter, r->channels),
-        .panels = (const uint16_t *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
-        .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
-        .bias = j->bias ? j->bias + column : NULL};
-    dp_low_block b = {
-        .runs = (const dp_low_run *)((char *)scratch + c->runs_at),
-        .count = (size_t)r->count,
-        .y = (uint16_t *)j->y + r->pixel * c->y_pixel + column,
-        .y_stride = r->step * c->y_pixel,
-        .residual = j->residual ? (const uint16_t *)j->residual + r->pixel * c->residual_pixel + column : NULL,
-        .residual_stride = r->step * c->residual_pixel};
+    const dp_low_weights w = {.taps = (size_t)r->taps,
+                              .channels = (size_t)r->channels,
+                              .pitch = (size_t)dp_conv_low_pitch(&c->filter, r->channels),
+                              .panels = (const uint16_t *)j->panels + p->group * c->group_panels + r->k * DP_ROWS_PANEL,
+                              .panel_stride = (size_t)(r->panel_k * DP_ROWS_PANEL),
+                              .bias = j->bias ? j->bias + column : NULL};
+    dp_low_block b = {.runs = (const dp_low_run *)((char *)scratch + c->runs_at),
+                      .count = (size_t)r->count,
+                      .y = (uint16_t *)j->y + r->pixel * c->y_pixel + column,
+                      .y_stride = r->step * c->y_pixel,
+                      .residual =
+                          j->residual ? (const uint16_t *)j->residual + r->pixel * c->residual_pixel + column : NULL,
+                      .residual_stride = r->step * c->residual_pixel};
     for (int64_t at = 0; at < p->columns; at += COLUMNS_AT_ONCE) {
         b.first = (size_t)(p->first + at);
         b.columns = (size_t)dp_panel_at_most(COLUMNS_AT_ONCE, p->columns - at);
@@ -118,8 +117,9 @@ static void put_window(const table *t, int64_t tile, int64_t r, const uint16_t *
 /* All pixels of the image follow each other evenly, and the output's are the same. */
 static bool is_plain(const dp_panel_conv *c) {
     const dp_conv_filter *f = &c->filter;
-    return c->in[0] == c->out[0] && c->in[1] == c->out[1] && f->kernel[0] * f->kernel[1] * f->stride[0] * f->stride[1] == 1 &&
-           !(c->pad[0] | c->pad[1]) && (c->in[0] == 1 || c->x_stride[1] == c->in[1] * c->x_stride[2]) &&
+    return c->in[0] == c->out[0] && c->in[1] == c->out[1] &&
+           f->kernel[0] * f->kernel[1] * f->stride[0] * f->stride[1] == 1 && !(c->pad[0] | c->pad[1]) &&
+           (c->in[0] == 1 || c->x_stride[1] == c->in[1] * c->x_stride[2]) &&
            (c->batch == 1 || c->x_stride[0] == c->in[0] * c->in[1] * c->x_stride[2]);
 }
 

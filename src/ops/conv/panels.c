@@ -72,7 +72,8 @@ dp_status dp_conv_panels_count(const dp_conv_filter *f, int64_t *out_count) {
     columns = (columns + DP_ROWS_PANEL - 1) / DP_ROWS_PANEL * DP_ROWS_PANEL;
     const int m = dp_conv_winograd(f->form);
     const int64_t taps = m ? (m + 2) * (m + 2) : f->kernel[0] * f->kernel[1];
-    if (__builtin_mul_overflow(taps, rows, &rows) || __builtin_mul_overflow(rows + (is_low ? rows % 2 : 0), columns, &count) ||
+    if (__builtin_mul_overflow(taps, rows, &rows) ||
+        __builtin_mul_overflow(rows + (is_low ? rows % 2 : 0), columns, &count) ||
         __builtin_mul_overflow(count, groups, &count) || count > (int64_t)1 << 40)
         return dp_fail(DP_ERR_ARGUMENT, "weights of %lld x %lld taps, %lld to %lld channels are larger than any memory",
                        (long long)f->kernel[0], (long long)f->kernel[1], (long long)f->in_channels,
@@ -209,7 +210,8 @@ dp_conv_form dp_conv_form_choose(const dp_conv_filter *f, int64_t out_height, in
     enum { CHANNELS_LEAST = 16, TILES_LEAST_4 = 25, TILES_LEAST_2 = 49 };
     const int64_t tiles4 = (out_height + 3) / 4 * ((out_width + 3) / 4),
                   tiles2 = (out_height + 1) / 2 * ((out_width + 1) / 2);
-    if (f->low || f->groups != 1 || f->transposed || f->in_channels < CHANNELS_LEAST || f->out_channels < CHANNELS_LEAST)
+    if (f->low || f->groups != 1 || f->transposed || f->in_channels < CHANNELS_LEAST ||
+        f->out_channels < CHANNELS_LEAST)
         return DP_CONV_FORM_DIRECT;
     for (int d = 0; d < 2; d++)
         if (f->kernel[d] != 3 || f->stride[d] != 1 || f->dilation[d] != 1)

@@ -15,9 +15,10 @@ typedef enum dp_conv_form {
      * panel set of all, which is float in any case. */
     DP_CONV_FORM_DIRECT,
     /*
-     * For float: 3 x 3 windows of one group a step of 1 apart, by Winograd: 16 (36) matrices of panels instead of 9 taps, for 2.25
-     * (4) times fewer multiplications. Rounding errors of 4 x 4 tiles are larger: relative to the sum of the magnitudes
-     * of a tile's terms the worst that tests meet is 2^-20, where it is 2^-22 of the direct form and of 2 x 2 tiles.
+     * For float: 3 x 3 windows of one group a step of 1 apart, by Winograd: 16 (36) matrices of panels instead of 9
+     * taps, for 2.25 (4) times fewer multiplications. Rounding errors of 4 x 4 tiles are larger: relative to the sum of
+     * the magnitudes of a tile's terms the worst that tests meet is 2^-20, where it is 2^-22 of the direct form and of
+     * 2 x 2 tiles.
      */
     DP_CONV_FORM_WINOGRAD2,
     DP_CONV_FORM_WINOGRAD4,
@@ -47,8 +48,8 @@ int dp_conv_panels_element(const dp_conv_filter *filter);
 /* Elements of the panels. DP_ERR_ARGUMENT with a sentence: numbers that fit no convolution, or no memory. */
 dp_status dp_conv_panels_count(const dp_conv_filter *filter, int64_t *out_count);
 
-/* Of half and bfloat16: k from tap to tap of `channels` (math/rows/low.h). Phases of transposed convolutions begin at an
- * even k. */
+/* Of half and bfloat16: k from tap to tap of `channels` (math/rows/low.h). Phases of transposed convolutions begin at
+ * an even k. */
 static inline int64_t dp_conv_low_pitch(const dp_conv_filter *filter, int64_t channels) {
     return filter->transposed ? channels + channels % 2 : channels;
 }

@@ -1,6 +1,7 @@
 /*
  * last.c - pooling, repetition, factors and means of images with channels last, [batch, height, width, channels] of
- * float, half or bfloat16 (all of a call's, computed in float): what compiled models have between convolutions with panels (ops/conv). Functions:
+ * float, half or bfloat16 (all of a call's, computed in float): what compiled models have between convolutions with
+ * panels (ops/conv). Functions:
  *
  *   max_pool(x, ksize, strides, pads, size) -> y
  *   average_pool(x, ksize, strides, pads, size, exclusive) -> y     exclusive: over the pixels inside the image
@@ -45,7 +46,8 @@ static element element_of(const last *p) {
     const dp_elementwise_table *table = dp_elementwise_current();
     if (p->element == DP_F32)
         return (element){NULL, NULL, sizeof(float)};
-    return (element){table->load[p->element][DP_COMPUTE_F32], table->store[p->element][DP_COMPUTE_F32], sizeof(uint16_t)};
+    return (element){table->load[p->element][DP_COMPUTE_F32], table->store[p->element][DP_COMPUTE_F32],
+                     sizeof(uint16_t)};
 }
 
 /* n elements as floats: where they are, or in `room`. */
