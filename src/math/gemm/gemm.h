@@ -32,13 +32,6 @@ typedef void (*dp_gemm_fill_fn)(const void *context, size_t column, size_t colum
                                 float *out, size_t stride);
 
 /*
- * The same for an operand A of uint8: out[r * stride + p] = element (row + r, k_first + p) for r < rows, p < k_count; nothing
- * else is written. So a convolution over channels-last pictures gives its windows.
- */
-typedef void (*dp_gemm_rows_fn)(const void *context, size_t row, size_t rows, size_t k_first, size_t k_count,
-                                uint8_t *out, size_t stride);
-
-/*
  * Element (i, j) is at data + i * row_stride + j * column_stride, in elements; strides may be negative or 0 for inputs.
  * int4: the element offset is in nibbles; data is at a byte boundary, one of the strides is 1, and the other is even
  * unless its dimension is 1.
@@ -50,7 +43,6 @@ typedef struct dp_gemm_matrix {
     dp_dtype dtype;
     bool packed; /* data was written by dp_gemm_pack_a / dp_gemm_pack_b; strides and blocks are not looked at */
     dp_gemm_fill_fn fill; /* B of float, instead of data: fill(data, ...) makes it; not with n_blocks; NULL: none */
-    dp_gemm_rows_fn rows; /* A of uint8, instead of data: rows(data, ...) makes it; not with n_blocks; NULL: none */
 } dp_gemm_matrix;
 
 /* Scales of a quantised B: element (p, j) uses entry (p / group_size, j) at group * group_stride + j * column_stride.
@@ -98,8 +90,6 @@ typedef struct dp_gemm_problem {
     dp_gemm_matrix a, b, c; /* c.data is written; C must not overlap A or B; its elements must be distinct */
     dp_gemm_matrix source;  /* m x n: what beta scales; data NULL: C itself. A float type; int32 or int8 when C is that */
     float alpha, beta;      /* beta 0: source is not read. int32 C: alpha 1, beta 0 or 1, no epilogue but an int32 bias */
-    /* A promise about uint8 by int8: A is at most 127 and B from -64 to 64. Results are the same, some processors are faster. */
-    bool narrow;
     dp_gemm_quant quant;
     dp_gemm_epilogue epilogue;
 } dp_gemm_problem;
@@ -119,7 +109,6 @@ typedef struct dp_gemm_plan {
     size_t rows_at, panel_at, sums_at;  /* parts of the scratch */
     size_t micro_rows; /* of the micro-kernel */
     bool a_direct, b_direct, plain, a_flip, tiled;
-    bool narrow; /* by the kernels for small factors */
 } dp_gemm_plan;
 
 /*

@@ -28,7 +28,6 @@ enum {
     DP_GEMM_COLUMNS_MAX = 32,
     DP_GEMM_DECODE_ROWS = 8,
     DP_GEMM_DECODE_COLUMNS = 4096, /* rows of B that lie apart are read this much at a time */
-    DP_GEMM_NARROW_ROWS = 4,
     DP_GEMM_TILE = 16 /* rows and units of a matrix tile */
 };
 
@@ -71,7 +70,6 @@ typedef struct dp_gemm_rung {
      * with up to 16 and up to 32 rows, then two.
      */
     const dp_gemm_kernel_fn *kernels[DP_GEMM_KIND_COUNT];
-    const dp_gemm_kernel_fn *narrow;       /* the same for narrow factors of kind U8, with up to DP_GEMM_NARROW_ROWS; or NULL */
     unsigned tiled_kinds;                  /* bit per kind that goes by matrix tiles */
     void (*tiles_begin)(void);             /* sets the thread's tiles up, and gives them back */
     void (*tiles_end)(void);

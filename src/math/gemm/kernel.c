@@ -23,11 +23,7 @@
     }
 
 const dp_gemm_rung DP_RUNG(dp_gemm_rungs)[] = {
-#if DP_MATH_RUNG == DP_RUNG_AVX2
-    GEMM_RUNG(NULL, NULL, .narrow = dp_gemm_kernels_narrow),
-#else
     GEMM_RUNG(NULL, NULL, ),
-#endif
 #if DP_MATH_RUNG == DP_RUNG_AVX512
     GEMM_RUNG(dp_gemm_kernels_bf16, NULL, ),
     GEMM_RUNG(NULL, dp_gemm_kernels_u8, ),

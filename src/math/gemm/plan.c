@@ -102,8 +102,6 @@ static dp_status check(const dp_gemm_problem *p) {
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: C is NULL");
     if (p->a.fill || (p->b.fill && (p->b.dtype != DP_F32 || p->b.packed || p->n_blocks)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: fill is for a B of floats that is neither packed nor in blocks");
-    if (p->b.rows || (p->a.rows && (p->a.dtype != DP_U8 || p->a.packed || p->n_blocks)))
-        return dp_fail(DP_ERR_ARGUMENT, "matrix product: rows are for an A of uint8 that is neither packed nor in blocks");
     if (p->k && (!(p->n_blocks && !p->a.packed ? (const void *)p->a.blocks : p->a.data) ||
                  !(p->n_blocks && !p->b.packed ? (const void *)p->b.blocks : p->b.data)))
         return dp_fail(DP_ERR_ARGUMENT, "matrix product: A or B is NULL");
@@ -114,7 +112,7 @@ static dp_gemm_kind kind_of(const dp_gemm_problem *p, const dp_gemm_rung *rung) 
     if (p->b.dtype == DP_I8 && !p->quant.scale && p->a.dtype == DP_I8 && rung->kernels[DP_GEMM_I8])
         return DP_GEMM_I8;
     if (p->b.dtype == DP_I8 && !p->quant.scale)
-        return rung->kernels[DP_GEMM_U8] || (p->narrow && p->a.dtype == DP_U8 && rung->narrow) ? DP_GEMM_U8 : DP_GEMM_I16;
+        return rung->kernels[DP_GEMM_U8] ? DP_GEMM_U8 : DP_GEMM_I16;
     if (p->a.dtype == DP_BF16 && p->b.dtype == DP_BF16 && rung->kernels[DP_GEMM_BF16])
         return DP_GEMM_BF16;
     return DP_GEMM_F32;
@@ -127,8 +125,7 @@ static void plan_units(dp_gemm_plan *plan) {
     plan->kind = kind_of(p, plan->rung);
     plan->group = groups[plan->kind];
     plan->tiled = plan->rung->tiled_kinds >> plan->kind & 1;
-    plan->narrow = plan->kind == DP_GEMM_U8 && !plan->rung->kernels[DP_GEMM_U8];
-    plan->micro_rows = plan->tiled ? 2 * DP_GEMM_TILE : plan->narrow ? DP_GEMM_NARROW_ROWS : plan->rung->rows;
+    plan->micro_rows = plan->tiled ? 2 * DP_GEMM_TILE : plan->rung->rows;
     plan->a_flip = plan->kind == DP_GEMM_U8 && p->a.dtype == DP_I8;
     plan->segment_units = dp_gemm_ceil(p->k, plan->group);
     plan->units = plan->segment_units * (p->n_blocks ? p->n_blocks : 1);
@@ -172,7 +169,7 @@ static size_t packed_row_units(size_t units) {
 }
 
 static int decode_way(const dp_gemm_problem *p, dp_gemm_kind kind) {
-    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill || p->a.rows)
+    if (p->m > DP_GEMM_DECODE_ROWS || p->n_blocks || p->k == 0 || p->b.fill)
         return DP_GEMM_DECODE_NO;
     const bool bytes = kind != DP_GEMM_F32 && kind != DP_GEMM_BF16;
     if (kind != DP_GEMM_F32 && p->b.packed) /* pairs and quads are packed for the micro-kernel only */
@@ -281,7 +278,7 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     size_t row_bytes = (size_t)(p->a.row_stride < 0 ? -p->a.row_stride : p->a.row_stride) * 4;
     plan->a_direct = p->a.packed || (plan->kind == DP_GEMM_F32 && p->a.dtype == DP_F32 && p->a.column_stride == 1 &&
                                      !p->n_blocks && p->a.row_stride > 0 && row_bytes % 4096 && p->n <= 128);
-    if (plan->kind == DP_GEMM_U8 && p->a.dtype == DP_U8 && !p->a.packed && !p->a.rows && p->a.column_stride == 1 &&
+    if (plan->kind == DP_GEMM_U8 && p->a.dtype == DP_U8 && !p->a.packed && p->a.column_stride == 1 &&
         !p->n_blocks && p->a.row_stride > 0 && p->a.row_stride % 4 == 0 && p->k % 4 == 0 && (uintptr_t)p->a.data % 4 == 0)
         plan->a_direct = true;
     /* a row panel of A; the block of B (its last panel at least) with one row of sums per panel; sums of C */

@@ -21,7 +21,6 @@ DP_GEMM_RUNG_FUNCTIONS(avx2)
 DP_GEMM_RUNG_FUNCTIONS(avx512) /* plain, with BF16, with VNNI, with both, with VNNI and AMX */
 
 extern const dp_gemm_kernel_fn dp_gemm_kernels_bf16[], dp_gemm_kernels_u8[];
-extern const dp_gemm_kernel_fn dp_gemm_kernels_narrow[];
 extern const dp_gemm_kernel_fn dp_gemm_kernels_amx_bf16[], dp_gemm_kernels_amx_i8[];
 void dp_gemm_amx_begin(void);
 void dp_gemm_amx_end(void);

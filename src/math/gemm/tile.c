@@ -39,33 +39,10 @@ static dp_gemm_view view_of(const dp_gemm_plan *plan, const dp_gemm_matrix *m, p
     return (dp_gemm_view){.data = plan->problem.n_blocks ? m->blocks[p.block] : m->data, .dtype = m->dtype};
 }
 
-/* Rows that the problem makes when they are asked for. */
-static void pack_made_rows(const dp_gemm_plan *plan, size_t i, size_t rows, size_t u, size_t count, uint32_t *dst,
-                           size_t dst_stride) {
-    enum { AT_ONCE = 256 };
-    const dp_gemm_matrix *a = &plan->problem.a;
-    const size_t k = u * plan->group, k_count = least(count * plan->group, plan->problem.k - k);
-    if (plan->group == 4) {
-        a->rows(a->data, i, rows, k, k_count, (uint8_t *)dst, dst_stride * 4);
-        for (size_t r = 0; r < rows && k_count % 4; r++)
-            memset((uint8_t *)(dst + r * dst_stride) + k_count, 0, 4 - k_count % 4);
-        return;
-    }
-    uint8_t bytes[DP_GEMM_ROWS_MAX * AT_ONCE];
-    for (size_t done = 0; done < k_count; done += AT_ONCE) {
-        const size_t part = least(AT_ONCE, k_count - done);
-        a->rows(a->data, i, rows, k + done, part, bytes, AT_ONCE);
-        dp_gemm_view v = {.data = bytes, .k_stride = 1, .other_stride = AT_ONCE, .dtype = DP_U8};
-        plan->rung->pack_rows((dp_gemm_kind)plan->kind, &v, rows, part, dst + done / plan->group, dst_stride);
-    }
-}
-
 void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_t u, size_t count, uint32_t *dst,
                           size_t dst_stride) {
     const dp_gemm_matrix *a = &plan->problem.a;
-    if (a->rows)
-        pack_made_rows(plan, i, rows, u, count, dst, dst_stride);
-    for (size_t done = 0; done < count && !a->rows;) {
+    for (size_t done = 0; done < count;) {
         piece p = piece_at(plan, u + done, count - done);
         dp_gemm_view v = view_of(plan, a, p);
         v.first = (ptrdiff_t)i * a->row_stride + (ptrdiff_t)p.k * a->column_stride;
@@ -246,9 +223,8 @@ static void run_micro(const place *p, const dp_gemm_spot *s, const uint32_t *a, 
     const panel_view b = panel_at(p, s->j);
     const size_t width = rung->columns, vectors = s->columns > rung->lanes ? 2 : 1;
     const size_t units = dp_gemm_kernel_units(plan, p->units);
-    dp_gemm_kernel_fn kernel = plan->tiled    ? rung->kernels[plan->kind][(vectors - 1) * 2 + (s->rows > DP_GEMM_TILE)]
-                               : plan->narrow ? rung->narrow[(vectors - 1) * DP_GEMM_NARROW_ROWS + s->rows - 1]
-                                              : rung->kernels[plan->kind][(vectors - 1) * rung->rows + s->rows - 1];
+    dp_gemm_kernel_fn kernel = plan->tiled ? rung->kernels[plan->kind][(vectors - 1) * 2 + (s->rows > DP_GEMM_TILE)]
+                            : rung->kernels[plan->kind][(vectors - 1) * rung->rows + s->rows - 1];
     const bool whole = s->columns == vectors * rung->lanes && (!plan->tiled || s->rows % DP_GEMM_TILE == 0);
     _Alignas(64) uint32_t small[DP_GEMM_ROWS_MAX * DP_GEMM_COLUMNS_MAX];
     if (plan->plain) {
@@ -302,7 +278,7 @@ static bool walk_on(walks *w, dp_gemm_walk *out) {
 static walks walks_of_a(const place *p, size_t i, size_t rows) {
     const dp_gemm_matrix *a = &p->plan->problem.a;
     ptrdiff_t size = dp_dtype_bits(a->dtype) / 8, stride = a->row_stride * size, group = (ptrdiff_t)p->plan->group;
-    if (i >= p->m_last || a->column_stride != 1 || p->plan->problem.n_blocks || a->rows)
+    if (i >= p->m_last || a->column_stride != 1 || p->plan->problem.n_blocks)
         return (walks){0};
     walks w = {.left = dp_gemm_ceil(least(rows, p->m_last - i), 8), .next = 8 * stride};
     w.at = (const char *)a->data + (ptrdiff_t)i * stride + (ptrdiff_t)p->u * group * size;
