@@ -17,52 +17,51 @@ static inline __attribute__((always_inline)) void fetch(const uint8_t *line, boo
 }
 
 /* The usual step has no branch: a loop costs as much again as what it asks for. */
-static inline __attribute__((always_inline)) void fetch_lines(const uint8_t *line, uint32_t lines, bool writes) {
-    if (lines == STEP_LINES) {
-        fetch(line, writes), fetch(line + LINE, writes), fetch(line + 2 * LINE, writes), fetch(line + 3 * LINE, writes);
-        line += 4 * LINE;
-        fetch(line, writes), fetch(line + LINE, writes), fetch(line + 2 * LINE, writes), fetch(line + 3 * LINE, writes);
-        return;
-    }
-    for (uint32_t k = 0; k < lines; k++)
-        fetch(line + k * LINE, writes);
+static inline __attribute__((always_inline)) void fetch_step(const uint8_t *line, bool writes) {
+    fetch(line, writes), fetch(line + LINE, writes), fetch(line + 2 * LINE, writes), fetch(line + 3 * LINE, writes);
+    line += 4 * LINE;
+    fetch(line, writes), fetch(line + LINE, writes), fetch(line + 2 * LINE, writes), fetch(line + 3 * LINE, writes);
 }
 
-static uint32_t lines_left(const dp_ahead_stream *s) { return (uint32_t)((s->stop - s->next + LINE - 1) / LINE); }
-
 void dp_ahead_note(dp_ahead *ahead, bool writes, const uint8_t *addr, size_t bytes, const uint8_t *end) {
-    dp_ahead_stream *s = NULL;
-    for (unsigned i = 0; i < DP_AHEAD_STREAMS && !s; i++) {
-        if (ahead->stream[i].expected == addr && ahead->stream[i].writes == writes)
-            s = &ahead->stream[i];
-    }
-    bool continues = s != NULL;
-    if (!s)
-        s = &ahead->stream[ahead->oldest++ % DP_AHEAD_STREAMS];
-    ahead->lines -= lines_left(s);
-    s->expected = s->next = s->stop = addr + bytes;
+    unsigned at = 0;
+    while (at < DP_AHEAD_STREAMS && (ahead->stream[at].expected != addr || ahead->stream[at].writes != writes))
+        at++;
+    bool continues = at < DP_AHEAD_STREAMS;
+    if (!continues)
+        at = ahead->oldest++ % DP_AHEAD_STREAMS;
+    dp_ahead_stream *s = &ahead->stream[at];
+    s->expected = s->next = addr + bytes;
     s->writes = writes;
+    s->lines = 0;
     if (continues) {
         size_t room = end > s->next ? (size_t)(end - s->next) : 0, window = bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
-        s->stop = s->next + (window < room ? window : room);
-        ahead->lines += lines_left(s);
+        s->lines = (uint32_t)(((window < room ? window : room) + LINE - 1) / LINE);
     }
+    ahead->waiting = (ahead->waiting & ~(1u << at)) | (uint32_t)(s->lines != 0) << at;
 }
 
 /* Two streams a step, in turn: usually one that is read and one that is written. */
 void dp_ahead_fetch(dp_ahead *ahead) {
-    unsigned served = 0;
-    for (unsigned i = 0; i < DP_AHEAD_STREAMS && served < STEP_STREAMS; i++) {
-        dp_ahead_stream *s = &ahead->stream[ahead->turn++ % DP_AHEAD_STREAMS];
-        uint32_t left = lines_left(s), take = left < STEP_LINES ? left : STEP_LINES;
-        if (!take)
-            continue;
-        if (s->writes)
-            fetch_lines(s->next, take, true);
-        else
-            fetch_lines(s->next, take, false);
-        s->next = take == left ? s->stop : s->next + take * LINE;
-        ahead->lines -= take;
-        served++;
+    uint32_t candidates = ahead->waiting;
+    for (unsigned served = 0; served < STEP_STREAMS && candidates; served++) {
+        uint32_t later = candidates >> ahead->turn << ahead->turn;
+        unsigned at = (unsigned)__builtin_ctz(later ? later : candidates);
+        dp_ahead_stream *s = &ahead->stream[at];
+        candidates &= ~(1u << at);
+        ahead->turn = (uint8_t)(at + 1);
+        if (DP_LIKELY(s->lines >= STEP_LINES)) {
+            if (s->writes)
+                fetch_step(s->next, true);
+            else
+                fetch_step(s->next, false);
+            s->next += STEP_LINES * LINE;
+            s->lines -= STEP_LINES;
+        } else {
+            for (; s->lines; s->lines--, s->next += LINE)
+                fetch(s->next, s->writes);
+        }
+        if (!s->lines)
+            ahead->waiting &= ~(1u << at);
     }
 }

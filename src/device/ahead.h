@@ -18,11 +18,11 @@ void dp_ahead_note(dp_ahead *ahead, bool writes, const uint8_t *addr, size_t byt
 void dp_ahead_fetch(dp_ahead *ahead);
 
 static inline void dp_ahead_step(dp_core *core) {
-    if (core->ahead.lines)
+    if (core->ahead.waiting)
         dp_ahead_fetch(&core->ahead);
 }
 
 /* How many of n elements to compute before the next step. */
-static inline size_t dp_ahead_piece(const dp_core *core, size_t n, size_t piece) { return core->ahead.lines ? piece : n; }
+static inline size_t dp_ahead_piece(const dp_core *core, size_t n, size_t piece) { return core->ahead.waiting ? piece : n; }
 
 #endif

@@ -45,12 +45,13 @@ typedef struct dp_gm_cache {
 /* See ahead.h. */
 enum { DP_AHEAD_STREAMS = 4 };
 typedef struct dp_ahead_stream {
-    const uint8_t *expected;     /* where the next copy of the stream would begin */
-    const uint8_t *next, *stop;  /* not yet asked for */
+    const uint8_t *expected; /* where the next copy of the stream would begin */
+    const uint8_t *next;     /* the first line not yet asked for */
+    uint32_t lines;          /* how many */
     bool writes;
 } dp_ahead_stream;
 typedef struct dp_ahead {
-    uint32_t lines; /* not yet asked for, over all streams */
+    uint32_t waiting; /* one bit for each stream with lines not yet asked for */
     uint8_t turn, oldest;
     dp_ahead_stream stream[DP_AHEAD_STREAMS];
 } dp_ahead;

@@ -109,16 +109,22 @@ static const float zeros[DP_LANES];
         if (DP_LANES > 1 && r < n_repeats)                                                                             \
             vf_store_##type##_n(dst, r, n_repeats - r, repeat_sums_##type(a, r, n_repeats - r));                       \
     }                                                                                                                  \
+    /* `count` lanes of v added to the total one after the other; the first of all is the total */                     \
+    DP_INLINE float add_lanes_##type(float total, bool first, vf v, size_t count) {                                    \
+        float lane[DP_LANES];                                                                                          \
+        vf_store_f32(lane, 0, v);                                                                                      \
+        total = first ? lane[0] : round_##type(total + lane[0]);                                                       \
+        DP_UNROLL for (size_t k = 1; k < count; k++)                                                                   \
+            total = round_##type(total + lane[k]);                                                                     \
+        return total;                                                                                                  \
+    }                                                                                                                  \
     static void running_sum_##type(void *out_value, const void *a, size_t n_repeats) {                                 \
-        float lane[DP_LANES], total = 0.0f;                                                                            \
-        for (size_t r = 0; r < n_repeats; r += DP_LANES) {                                                             \
-            size_t n = n_repeats - r < DP_LANES ? n_repeats - r : DP_LANES, first = r == 0;                            \
-            vf_store_f32(lane, 0, n == DP_LANES ? repeat_sums_##type(a, r, DP_LANES) : repeat_sums_##type(a, r, n));   \
-            if (first)                                                                                                 \
-                total = lane[0];                                                                                       \
-            for (size_t k = first; k < n; k++)                                                                         \
-                total = round_##type(total + lane[k]);                                                                 \
-        }                                                                                                              \
+        float total = 0.0f;                                                                                            \
+        size_t r = 0;                                                                                                  \
+        for (; r + DP_LANES <= n_repeats; r += DP_LANES)                                                               \
+            total = add_lanes_##type(total, r == 0, repeat_sums_##type(a, r, DP_LANES), DP_LANES);                     \
+        if (r < n_repeats)                                                                                             \
+            total = add_lanes_##type(total, r == 0, repeat_sums_##type(a, r, n_repeats - r), n_repeats - r);           \
         put_##type(out_value, 0, total);                                                                               \
     }                                                                                                                  \
     static float repeat_total_##type(const void *a, size_t first) {                                                    \
