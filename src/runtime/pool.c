@@ -19,7 +19,8 @@ enum {
     WORKERS_MAX = 256,
     SPIN_NS = 50000,
     SPIN_ATTENDED_NS = 1000000, /* while somebody says that more work comes soon */
-    PARTS_MAX = 64
+    PARTS_MAX = 64,
+    PATIENCE = 2048 /* looks at a helper's last piece before this thread gives its processor away: about 100 us */
 };
 
 static struct {
@@ -343,7 +344,7 @@ static void share(size_t count, size_t piece, size_t pieces, void (*fn)(void *co
     take_parts(&range, 0);
     for (unsigned i = 0; atomic_load(&range.job.references) > 1; i++) {
         dp_cpu_relax();
-        if (i % 256 == 255)
+        if (i >= PATIENCE && i % 256 == 255)
             sched_yield();
     }
 }
