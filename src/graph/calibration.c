@@ -252,8 +252,7 @@ static dp_status keep_outputs(dp_calibration *c, dp_sample *sample, const dp_gra
     return DP_OK;
 }
 
-static dp_status observe_sample(dp_calibration *c, dp_sample *sample, dp_graph *graph, dp_seen *seen,
-                                uint32_t *left) {
+static dp_status observe_sample(dp_calibration *c, dp_sample *sample, dp_graph *graph, dp_seen *seen, uint32_t *left) {
     graph->inputs[0]->tensor.base = sample->contents;
     dp_status status = see(c, graph->inputs[0], seen);
     count_uses(graph, left);

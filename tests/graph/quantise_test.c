@@ -147,8 +147,8 @@ static void convolutions_become_integers(void **unused) {
 }
 
 /*
- * What lies between convolutions: a gate (mean, convolution of one position, sigmoid, product), repeated pixels, a sum, a
- * concatenation, and a transposed convolution whose result is the output.
+ * What lies between convolutions: a gate (mean, convolution of one position, sigmoid, product), repeated pixels, a sum,
+ * a concatenation, and a transposed convolution whose result is the output.
  */
 static void *make_branches(size_t *out_bytes) {
     static const int64_t image[] = {1, CHANNELS, SIZE, SIZE}, filter[] = {CHANNELS, CHANNELS, 3, 3},

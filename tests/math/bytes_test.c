@@ -67,10 +67,14 @@ typedef struct numbers_of {
 } numbers_of;
 
 static numbers_of draw_finish(size_t columns, size_t k) {
-    numbers_of n = {numbers(columns, 2.0f / (float)(k + 8)), numbers(columns, 100), numbers(columns, 1),
-                    numbers(columns, 20), numbers(columns, 100), {0}};
-    n.finish = (dp_bytes_finish){between(0, 1) ? DP_BYTES_HARD_SWISH : DP_BYTES_NONE, n.scale, n.bias, n.residual,
-                                 n.after, n.shift};
+    numbers_of n = {numbers(columns, 2.0f / (float)(k + 8)),
+                    numbers(columns, 100),
+                    numbers(columns, 1),
+                    numbers(columns, 20),
+                    numbers(columns, 100),
+                    {0}};
+    n.finish = (dp_bytes_finish){
+        between(0, 1) ? DP_BYTES_HARD_SWISH : DP_BYTES_NONE, n.scale, n.bias, n.residual, n.after, n.shift};
     return n;
 }
 static void free_finish(numbers_of *n) {
@@ -104,9 +108,11 @@ static void expect(const void *y, size_t at, bool as_float, double v, const char
 
 static void one_product(void) {
     const bool exact = between(0, 1);
-    const size_t drawn = between(1, between(0, 1) ? 40 : 300), k = exact ? (drawn + 3) / 4 * 4 : drawn, rows = between(1, 70), all = between(1, 150);
+    const size_t drawn = between(1, between(0, 1) ? 40 : 300), k = exact ? (drawn + 3) / 4 * 4 : drawn,
+                 rows = between(1, 70), all = between(1, 150);
     const size_t first = all > 16 ? between(0, (all - 1) / 16) * 16 : 0, columns = between(1, all - first);
-    const size_t depth = exact ? k : dp_bytes_depth(k), stride = depth + between(0, 2) * 64, width = all + between(0, 5);
+    const size_t depth = exact ? k : dp_bytes_depth(k), stride = depth + between(0, 2) * 64,
+                 width = all + between(0, 5);
     const bool as_float = between(0, 4) == 0, adds = between(0, 2) == 0;
     uint8_t *a = room(rows * stride), *residual = room(rows * width);
     int8_t *w = weights_of(k * all), *panels = malloc(dp_bytes_panel_bytes(k, all));
@@ -117,8 +123,19 @@ static void one_product(void) {
     for (int t = 0; t < n_tables; t++) {
         y[t] = malloc(bytes);
         memset(y[t], 0xab, bytes);
-        const dp_bytes_block b = {a, stride, rows, k, exact, panels, first, columns, y[t], (ptrdiff_t)width, as_float,
-                                  adds ? residual : NULL, (ptrdiff_t)width};
+        const dp_bytes_block b = {a,
+                                  stride,
+                                  rows,
+                                  k,
+                                  exact,
+                                  panels,
+                                  first,
+                                  columns,
+                                  y[t],
+                                  (ptrdiff_t)width,
+                                  as_float,
+                                  adds ? residual : NULL,
+                                  (ptrdiff_t)width};
         tables[t]->product(&b, &n.finish, work);
         if (memcmp(y[t], y[0], bytes) != 0)
             fail_msg("%s: %zu x %zu x %zu of %zu, float %d, residual %d, activation %d differs from the generic rung",
@@ -153,7 +170,8 @@ static void products(void **unused) {
 }
 
 static int at_image(const dp_bytes_depthwise *p, ptrdiff_t y, ptrdiff_t x, size_t c) {
-    return y < 0 || x < 0 || y >= p->in[0] || x >= p->in[1] ? p->outside[c] : p->x[y * p->x_line + x * p->x_pixel + (ptrdiff_t)c];
+    return y < 0 || x < 0 || y >= p->in[0] || x >= p->in[1] ? p->outside[c]
+                                                            : p->x[y * p->x_line + x * p->x_pixel + (ptrdiff_t)c];
 }
 
 static void check_depthwise(const dp_bytes_depthwise *p, const dp_bytes_finish *f, const uint8_t *y, ptrdiff_t height) {
@@ -212,7 +230,8 @@ static void one_depthwise(void) {
         if (t == 0)
             check_depthwise(&p, &n.finish, y[0], out[0]);
         if (memcmp(y[t], y[0], bytes) != 0)
-            fail_msg("%s: depthwise differs from the generic rung: %td x %td, window %td x %td, steps %td, %td, spread %td, %td, "
+            fail_msg("%s: depthwise differs from the generic rung: %td x %td, window %td x %td, steps %td, %td, spread "
+                     "%td, %td, "
                      "pads %td, %td, channels %zu to %zu",
                      tables[t]->name, p.in[0], p.in[1], p.kernel[0], p.kernel[1], p.stride[0], p.stride[1],
                      p.dilation[0], p.dilation[1], p.pad[0], p.pad[1], p.first, p.first + p.columns);

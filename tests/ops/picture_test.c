@@ -67,8 +67,7 @@ static int64_t sum_at(const shape *s, int64_t n, int64_t oy, int64_t ox, int64_t
 /* The result before it is rounded. */
 static double expected(const shape *s, int64_t n, int64_t oy, int64_t ox, int64_t o) {
     const int64_t all = columns_of(s);
-    const int64_t column =
-        s->tiles ? (oy % s->kernel[0] * s->kernel[1] + ox % s->kernel[1]) * s->out + o : o;
+    const int64_t column = s->tiles ? (oy % s->kernel[0] * s->kernel[1] + ox % s->kernel[1]) * s->out + o : o;
     const float *f = numbers + column;
     double v = (double)sum_at(s, n, oy, ox, o, column) * (double)f[0] + (double)f[all];
     if (s->add)
@@ -87,11 +86,12 @@ static void check(const shape *s) {
         if (s->map)
             fits = y[at] == table[(int)floor(v + .497)] || y[at] == table[(int)floor(v + .503)];
         if (!fits)
-            fail_msg("%lld x %lld x %lld, %lld in, %lld out, %lld groups, kernel %lld x %lld, tiles %d: element %lld is %g, "
-                     "expected %g",
-                     (long long)s->n, (long long)s->height, (long long)s->width, (long long)s->in, (long long)s->out,
-                     (long long)s->groups, (long long)s->kernel[0], (long long)s->kernel[1], s->tiles, (long long)at,
-                     got, v);
+            fail_msg(
+                "%lld x %lld x %lld, %lld in, %lld out, %lld groups, kernel %lld x %lld, tiles %d: element %lld is %g, "
+                "expected %g",
+                (long long)s->n, (long long)s->height, (long long)s->width, (long long)s->in, (long long)s->out,
+                (long long)s->groups, (long long)s->kernel[0], (long long)s->kernel[1], s->tiles, (long long)at, got,
+                v);
     }
 }
 
@@ -148,10 +148,10 @@ static dp_status run_convolution(const shape *s) {
                     to = tensor(DP_U8, outside, 1, &channels), tt = tensor(DP_U8, table, 1, &values),
                     ty = tensor(s->floats ? DP_F32 : DP_U8, y, 4, (int64_t[]){s->n, s->y_height, s->y_width, outs});
     dp_tensor tr = tensor(DP_U8, residual, 4, ty.dims);
-    const dp_arg attributes[] = {INTEGER("out_channels", outs),   PAIR("kernel", s->kernel),
-                                 PAIR("strides", s->stride),      PAIR("dilations", s->spread),
-                                 INTEGERS("pads", s->pad),        INTEGER("groups", s->groups),
-                                 INTEGER("tiles", s->tiles),      TEXT("activation", s->swish ? "hard_swish" : "none")};
+    const dp_arg attributes[] = {INTEGER("out_channels", outs), PAIR("kernel", s->kernel),
+                                 PAIR("strides", s->stride),    PAIR("dilations", s->spread),
+                                 INTEGERS("pads", s->pad),      INTEGER("groups", s->groups),
+                                 INTEGER("tiles", s->tiles),    TEXT("activation", s->swish ? "hard_swish" : "none")};
     const dp_tensor *inputs[] = {&tx, &tw, &tn, &to, s->map ? &tt : NULL, s->add ? &tr : NULL};
     const void *contents[] = {NULL, NULL, NULL, NULL, NULL, NULL};
     return run("QuantizedConv2D", inputs, contents, 6, &ty, attributes, 8);

@@ -140,10 +140,10 @@ static dp_status find_function(const dp_quantise *w, group *g) {
     }
     const float close = 1e-5f * (most - least);
     const bool bounds_zero = least <= 0 && most >= 0;
-    g->function = !(off >= 0 && swish_off >= 0)  ? FUNCTION_TABLE
-                  : off <= close && bounds_zero  ? FUNCTION_BOUND
-                  : swish_off <= close           ? FUNCTION_HARD_SWISH
-                                                 : FUNCTION_TABLE;
+    g->function = !(off >= 0 && swish_off >= 0) ? FUNCTION_TABLE
+                  : off <= close && bounds_zero ? FUNCTION_BOUND
+                  : swish_off <= close          ? FUNCTION_HARD_SWISH
+                                                : FUNCTION_TABLE;
     return status;
 }
 
@@ -242,7 +242,8 @@ static dp_status fill_columns(const dp_quantise *w, const group *g, const dp_cod
                               const dp_code *residual, const constants *c) {
     const int64_t taps = g->kernel[0] * g->kernel[1], own = g->tiles ? 1 : taps; /* of a product */
     const int64_t channels = x->channels / g->groups, depth = own * channels;
-    const int64_t columns = g->tiles ? g->kernel[1] * g->outs : g->outs / g->groups, parts = g->tiles ? g->kernel[0] : g->groups;
+    const int64_t columns = g->tiles ? g->kernel[1] * g->outs : g->outs / g->groups,
+                  parts = g->tiles ? g->kernel[0] : g->groups;
     const bool depthwise = is_depthwise(g);
     const int64_t panel_bytes = (int64_t)dp_bytes_panel_bytes((size_t)depth, (size_t)columns);
     int8_t *q = dp_model_alloc(w->graph->model, (size_t)(own * g->ins + 1)),
@@ -271,9 +272,10 @@ static dp_status make_constants(const dp_quantise *w, const group *g, const dp_c
                                 const dp_code *residual, constants *c) {
     dp_model *model = w->graph->model;
     const int64_t taps = g->kernel[0] * g->kernel[1], depth = (g->tiles ? 1 : taps) * (x->channels / g->groups);
-    const int64_t columns = g->tiles ? g->kernel[1] * g->outs : g->outs / g->groups, parts = g->tiles ? g->kernel[0] : g->groups;
-    const int64_t bytes = is_depthwise(g) ? taps * x->channels
-                                          : parts * (int64_t)dp_bytes_panel_bytes((size_t)depth, (size_t)columns);
+    const int64_t columns = g->tiles ? g->kernel[1] * g->outs : g->outs / g->groups,
+                  parts = g->tiles ? g->kernel[0] : g->groups;
+    const int64_t bytes =
+        is_depthwise(g) ? taps * x->channels : parts * (int64_t)dp_bytes_panel_bytes((size_t)depth, (size_t)columns);
     const int64_t dims[] = {NUMBERS, parts * columns};
     c->panels = dp_value_constant(model, NULL, DP_I8, &bytes, 1, NULL);
     c->numbers = dp_value_constant(model, NULL, DP_F32, dims, 2, NULL);
@@ -323,8 +325,8 @@ static dp_status make_table(const dp_quantise *w, const group *g, dp_code *sums,
         const float v = rintf(y[i] / result->scale[0]) + result->zero[0];
         bytes[i] = (uint8_t)(v >= 0 ? v > DP_PICTURE_MOST ? DP_PICTURE_MOST : v : 0);
     }
-    if (status == DP_OK && !(c->table = dp_value_constant(w->graph->model, NULL, DP_U8, &(int64_t){DP_PICTURE_VALUES},
-                                                          1, bytes)))
+    if (status == DP_OK &&
+        !(c->table = dp_value_constant(w->graph->model, NULL, DP_U8, &(int64_t){DP_PICTURE_VALUES}, 1, bytes)))
         status = dp_quantise_no_memory();
     return status;
 }
@@ -355,7 +357,8 @@ static dp_status set_attributes(dp_node *node, const group *g) {
 static dp_status give_first(dp_quantise *w, dp_node *node, dp_value *y, dp_value *value) {
     const int64_t *d = value->tensor.dims;
     const bool is_free = d[1] == 1 || d[2] * d[3] == 1;
-    dp_node *turn = dp_node_new(w->graph, node->next, is_free ? "Reshape" : "TransposeD", value->name, is_free ? 2 : 1, 1);
+    dp_node *turn =
+        dp_node_new(w->graph, node->next, is_free ? "Reshape" : "TransposeD", value->name, is_free ? 2 : 1, 1);
     if (!turn)
         return DP_ERR_OUT_OF_MEMORY;
     turn->inputs[0] = y;

@@ -1,7 +1,7 @@
 /*
- * quantise_follow.c - nodes between convolutions that compute on pictures as they are: the greatest of a window, repeated
- * pixels and concatenations keep the codes of their operands; sums and products with a factor per channel go through
- * float one number at a time; means become floats.
+ * quantise_follow.c - nodes between convolutions that compute on pictures as they are: the greatest of a window,
+ * repeated pixels and concatenations keep the codes of their operands; sums and products with a factor per channel go
+ * through float one number at a time; means become floats.
  */
 #include <string.h>
 
@@ -80,8 +80,7 @@ static bool is_pool(const dp_node *node, int64_t window[2], int64_t steps[2], in
         return false;
     for (int d = 0; d < 2; d++) /* no window that begins in the padding behind */
         if (pads[2 * d] >= window[d] || pads[2 * d + 1] >= window[d] ||
-            (x->tensor.dims[2 + d] + pads[2 * d] + pads[2 * d + 1] - window[d]) / steps[d] + 1 !=
-                y->tensor.dims[2 + d])
+            (x->tensor.dims[2 + d] + pads[2 * d] + pads[2 * d + 1] - window[d]) / steps[d] + 1 != y->tensor.dims[2 + d])
             return false;
     return true;
 }

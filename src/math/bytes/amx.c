@@ -1,12 +1,13 @@
 /*
- * amx.c - products by matrix tiles. Sixteen rows of the left side are a tile as they lie, and so are sixteen groups of a
- * panel. Tiles of sums go through the caller's room to the end that all AVX-512 rungs share.
+ * amx.c - products by matrix tiles. Sixteen rows of the left side are a tile as they lie, and so are sixteen groups of
+ * a panel. Tiles of sums go through the caller's room to the end that all AVX-512 rungs share.
  */
 #include "math/bytes/finish512.h"
 
 #include <string.h>
 
-#define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
+#define AMX_ORDER()                                                                                                    \
+    __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
 enum { TILE_ROWS = 16, TILE_BYTES = 64 };
 
 /* Tiles 0 to 3: sums; 4, 5: rows; 6, 7: weights. With a tail, the second of both has only so many bytes of k. */

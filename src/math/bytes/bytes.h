@@ -79,8 +79,8 @@ typedef struct dp_bytes_table {
     /* to[i] = (x[i] - zero[i]) * scale[i] */
     void (*dequantise)(float *to, const uint8_t *x, const float *scale, const float *zero, size_t n);
     /* to[i] = x[i] * f[i] (+ y[i] * g[i], unless y is NULL) + shift[i], rounded and bounded */
-    void (*combine)(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g,
-                    const float *shift, size_t n);
+    void (*combine)(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g, const float *shift,
+                    size_t n);
     /* sums[i] += x[i] */
     void (*add)(uint32_t *sums, const uint8_t *x, size_t n);
     /* three (or fewer) planes of floats to pixels of four bytes, the last ones 0 */

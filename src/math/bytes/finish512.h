@@ -18,11 +18,13 @@ typedef struct fb_numbers {
 } fb_numbers;
 
 FB_INLINE __mmask16 fb_mask(size_t columns, size_t v) {
-    return columns >= 16 * v + 16 ? (__mmask16)0xffff : columns <= 16 * v ? (__mmask16)0 : (__mmask16)((1u << (columns - 16 * v)) - 1);
+    return columns >= 16 * v + 16 ? (__mmask16)0xffff
+           : columns <= 16 * v    ? (__mmask16)0
+                                  : (__mmask16)((1u << (columns - 16 * v)) - 1);
 }
 
-FB_INLINE void fb_take(const dp_bytes_finish *f, size_t first, size_t columns, const size_t vectors, const bool activation,
-                       const bool residual, fb_numbers *n) {
+FB_INLINE void fb_take(const dp_bytes_finish *f, size_t first, size_t columns, const size_t vectors,
+                       const bool activation, const bool residual, fb_numbers *n) {
     n->bytes = columns >= 64 ? ~(__mmask64)0 : (((__mmask64)1 << columns) - 1);
     FB_UNROLL for (size_t v = 0; v < vectors; v++) {
         const size_t at = first + 16 * v;
@@ -105,8 +107,8 @@ FB_INLINE void fb_rows(const dp_bytes_block *b, const dp_bytes_finish *f, const 
     }
 }
 
-FB_INLINE void fb_floats(const dp_bytes_block *b, const dp_bytes_finish *f, const int32_t *sums, size_t row, size_t rows,
-                         size_t column, size_t columns, const size_t vectors, const bool activation,
+FB_INLINE void fb_floats(const dp_bytes_block *b, const dp_bytes_finish *f, const int32_t *sums, size_t row,
+                         size_t rows, size_t column, size_t columns, const size_t vectors, const bool activation,
                          const bool residual) {
     fb_numbers n;
     fb_take(f, column, columns, vectors, activation, residual, &n);

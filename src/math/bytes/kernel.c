@@ -1,4 +1,5 @@
-/* kernel.c - the functions of bytes.h on the rungs of the ladder: plain loops, and pairs of int16 where there are vectors. */
+/* kernel.c - the functions of bytes.h on the rungs of the ladder: plain loops, and pairs of int16 where there are
+ * vectors. */
 #include "math/bytes/rung.h"
 
 #include <string.h>
@@ -102,9 +103,8 @@ DP_INLINE void body(const size_t rows, const size_t vectors, const uint8_t *a, s
             memcpy(&four, a + r * a_stride, sizeof four);
             const bi x = BI_OF(set1_epi32)(four), x_even = BI_AND(x, BI_OF(set1_epi16)(255)),
                      x_odd = BI_OF(srli_epi16)(x, 8);
-            UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] =
-                BI_OF(add_epi32)(sum[r][v], BI_OF(add_epi32)(BI_OF(madd_epi16)(x_even, even[v]),
-                                                            BI_OF(madd_epi16)(x_odd, odd[v])));
+            UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = BI_OF(add_epi32)(
+                sum[r][v], BI_OF(add_epi32)(BI_OF(madd_epi16)(x_even, even[v]), BI_OF(madd_epi16)(x_odd, odd[v])));
         }
     }
     UNROLL for (size_t r = 0; r < rows; r++) {
@@ -123,8 +123,7 @@ static void multiply(const uint8_t *a, size_t a_stride, size_t rows, const int8_
             if (vectors == VECTORS)
                 body(1, VECTORS, a + r * a_stride, a_stride, w, w_stride, groups, sums + r * VECTORS * LANES);
             else
-                body(1, VECTORS / 2, a + r * a_stride, a_stride, w, w_stride, groups,
-                     sums + r * VECTORS / 2 * LANES);
+                body(1, VECTORS / 2, a + r * a_stride, a_stride, w, w_stride, groups, sums + r * VECTORS / 2 * LANES);
 }
 #endif
 
@@ -137,8 +136,7 @@ static void product(const dp_bytes_block *b, const dp_bytes_finish *f, void *roo
         const int8_t *w = b->panels + column / 16 * panel_bytes;
         for (size_t r = 0; r < b->rows; r += ROWS) {
             const size_t rows = b->rows - r < ROWS ? b->rows - r : ROWS;
-            multiply(b->a + r * b->a_stride, b->a_stride, rows, w, panel_bytes,
-                     VECTORS * wide / COLUMNS, groups, sums);
+            multiply(b->a + r * b->a_stride, b->a_stride, rows, w, panel_bytes, VECTORS * wide / COLUMNS, groups, sums);
 #if DP_MATH_RUNG == DP_RUNG_AVX512
             fb_finish(b, f, sums, r, rows, column, columns, wide / 16);
 #else
@@ -225,13 +223,12 @@ static void quantise(uint8_t *to, const float *x, const float *factor, const flo
     BYTES_LOOP(QUANTISED)
 }
 
-static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g,
-                    const float *shift, size_t n) {
+static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g, const float *shift,
+                    size_t n) {
 #define FIRST(at, m)                                                                                                   \
     _mm512_add_ps(_mm512_mul_ps(widened(x + (at), m), _mm512_maskz_loadu_ps(m, f + (at))),                             \
                   _mm512_maskz_loadu_ps(m, shift + (at)))
-#define BOTH(at, m)                                                                                                    \
-    _mm512_add_ps(FIRST(at, m), _mm512_mul_ps(widened(y + (at), m), _mm512_maskz_loadu_ps(m, g + (at))))
+#define BOTH(at, m) _mm512_add_ps(FIRST(at, m), _mm512_mul_ps(widened(y + (at), m), _mm512_maskz_loadu_ps(m, g + (at))))
     if (y) {
         BYTES_LOOP(BOTH)
     } else {
@@ -245,8 +242,9 @@ static void quantise_planes(uint8_t *to, const float *const *planes, size_t n_pl
         const __mmask16 m = fb_mask(n - i, 0);
         __m512i pixels = _mm512_setzero_si512();
         for (size_t c = n_planes; c-- > 0;) {
-            const __m512 v = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, planes[c] + i), _mm512_set1_ps(factor[c])),
-                                           _mm512_set1_ps(zero[c]));
+            const __m512 v =
+                _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(m, planes[c] + i), _mm512_set1_ps(factor[c])),
+                              _mm512_set1_ps(zero[c]));
             pixels = _mm512_or_si512(_mm512_slli_epi32(pixels, 8), whole_of(v));
         }
         _mm512_mask_storeu_epi32(to + 4 * i, m, pixels);
@@ -262,8 +260,8 @@ static void quantise(uint8_t *to, const float *x, const float *factor, const flo
     }
 }
 
-static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g,
-                    const float *shift, size_t n) {
+static void combine(uint8_t *to, const uint8_t *x, const float *f, const uint8_t *y, const float *g, const float *shift,
+                    size_t n) {
     for (size_t first = 0; first < n; first += AT_ONCE) {
         const size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
         float v[AT_ONCE];

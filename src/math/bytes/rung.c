@@ -30,9 +30,8 @@ void dp_bytes_pack(const int8_t *weights, size_t k, size_t columns, ptrdiff_t k_
         for (size_t p = 0; p < depth; p += 4)
             for (size_t c = first; c < first + DP_BYTES_PANEL; c++)
                 for (size_t i = p; i < p + 4; i++)
-                    *out++ = c < columns && i < k
-                                 ? weights[(ptrdiff_t)i * k_stride + (ptrdiff_t)c * column_stride]
-                                 : (int8_t)0;
+                    *out++ = c < columns && i < k ? weights[(ptrdiff_t)i * k_stride + (ptrdiff_t)c * column_stride]
+                                                  : (int8_t)0;
 }
 
 /* With lines side by side, as many lines of the output as groups of four lines of the input hold windows for. */

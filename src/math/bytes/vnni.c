@@ -69,8 +69,7 @@ void dp_bytes_product_vnni(const dp_bytes_block *b, const dp_bytes_finish *f, vo
 /* The bytes of 16 channels of four lines, as 16 dwords of four. */
 FB_INLINE __m512i weave(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, __mmask16 mask) {
     const __m512i dwords = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     __m512i x = _mm512_castsi128_si512(_mm_maskz_loadu_epi8(mask, a));
     x = _mm512_inserti32x4(x, _mm_maskz_loadu_epi8(mask, b), 1);
     x = _mm512_inserti32x4(x, _mm_maskz_loadu_epi8(mask, c), 2);
@@ -79,8 +78,7 @@ FB_INLINE __m512i weave(const uint8_t *a, const uint8_t *b, const uint8_t *c, co
 }
 FB_INLINE __m512i weave_all(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d) {
     const __m512i dwords = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     __m512i x = _mm512_castsi128_si512(_mm_loadu_si128((const void *)a));
     x = _mm512_inserti32x4(x, _mm_loadu_si128((const void *)b), 1);
     x = _mm512_inserti32x4(x, _mm_loadu_si128((const void *)c), 2);

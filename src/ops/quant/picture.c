@@ -1,9 +1,9 @@
 /*
  * picture.c - pictures of small integers: from floats and back, and the greatest of a window.
- *   picture_quantise(x, scale, zero, last, four) -> y    x [N, C, H, W] of floats, or with last [N, H, W, C]; y [N, H, W, C],
- *                                                        or with four [N, H, W, 4] of up to three channels
- *   picture_dequantise(x, scale, zero, last) -> y        the other way
- *   picture_max_pool(x, ksize, strides, pads) -> y    pads: top, bottom, left, right; outside is less than everything
+ *   picture_quantise(x, scale, zero, last, four) -> y    x [N, C, H, W] of floats, or with last [N, H, W, C]; y [N, H,
+ * W, C], or with four [N, H, W, 4] of up to three channels picture_dequantise(x, scale, zero, last) -> y        the
+ * other way picture_max_pool(x, ksize, strides, pads) -> y    pads: top, bottom, left, right; outside is less than
+ * everything
  */
 #include "ops/quant/picture.h"
 
@@ -39,9 +39,10 @@ dp_status dp_picture_of(const dp_arg *arg, bool may_be_float, dp_picture *out) {
     if (status != DP_OK)
         return status;
     if (t->rank != 4 || (t->strides[3] != 1 && t->dims[3] > 1))
-        return dp_fail(DP_ERR_ARGUMENT,
-                       "%s must have 4 dimensions: batch, height, width, channels, the channels side by side; it has %d",
-                       arg->name, t->rank);
+        return dp_fail(
+            DP_ERR_ARGUMENT,
+            "%s must have 4 dimensions: batch, height, width, channels, the channels side by side; it has %d",
+            arg->name, t->rank);
     *out = (dp_picture){arg->slot, t->dims[0], t->dims[1], t->dims[2], t->dims[3], t->dims[3]};
     int64_t next = -1;
     for (int d = 2; d >= 0; d--) {
@@ -201,8 +202,8 @@ static dp_status prepare_conversion(const dp_operator_call *call, bool forth, dp
         dims[3] = 4;
     }
     if (status == DP_OK)
-        status = dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 4,
-                                 "those of x with the channels moved");
+        status =
+            dp_shape_expect(call->out[0].as.tensor, call->out[0].name, dims, 4, "those of x with the channels moved");
     if (status == DP_OK)
         status = dp_picture_of(small, false, &s.picture);
     if (status == DP_OK && !s.last && s.picture.pixel != s.picture.channels)

@@ -94,7 +94,8 @@ static dp_status take_window(const dp_operator_call *call, dp_picture_conv *c, i
         for (int i = 0; i < 4; i++)
             if (pads->as.integers[i] || c->kernel[i % 2] != c->stride[i % 2] || c->dilation[i % 2] != 1 ||
                 c->groups != 1)
-                return dp_fail(DP_ERR_UNSUPPORTED, "tiles have no pads, groups and dilations, and strides as the kernel");
+                return dp_fail(DP_ERR_UNSUPPORTED,
+                               "tiles have no pads, groups and dilations, and strides as the kernel");
     }
     dims[0] = c->x.batch;
     dims[3] = out;
@@ -158,9 +159,8 @@ static dp_status take_rest(const dp_operator_call *call, dp_picture_conv *c, con
     if (c->way != DP_PICTURE_TILES && c->in == 1 && c->out == 1 && c->residual_slot < 0 && !c->as_float)
         c->way = DP_PICTURE_DEPTHWISE;
     c->direct = c->way != DP_PICTURE_DEPTHWISE && c->in % 4 == 0 &&
-                (c->way == DP_PICTURE_TILES ||
-                 (c->kernel[0] * c->kernel[1] == 1 && c->stride[0] * c->stride[1] == 1 && dims[1] == c->x.height &&
-                  dims[2] == c->x.width));
+                (c->way == DP_PICTURE_TILES || (c->kernel[0] * c->kernel[1] == 1 && c->stride[0] * c->stride[1] == 1 &&
+                                                dims[1] == c->x.height && dims[2] == c->x.width));
     return status;
 }
 

@@ -13,8 +13,8 @@ typedef enum dp_picture_way {
 typedef struct dp_picture_conv {
     dp_picture_way way;
     dp_picture x, y;
-    int64_t kernel[2], stride[2], pad[2], dilation[2]; /* y, x */
-    int64_t groups, in, out;                           /* channels of one group */
+    int64_t kernel[2], stride[2], pad[2], dilation[2];                      /* y, x */
+    int64_t groups, in, out;                                                /* channels of one group */
     int panels_slot, numbers_slot, outside_slot, table_slot, residual_slot; /* -1: none */
     int64_t residual_pixel, panel_bytes;                                    /* of a group, or of a line of a tile */
     dp_bytes_activation activation;

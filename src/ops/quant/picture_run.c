@@ -95,7 +95,8 @@ static inline void copy(uint8_t *to, const uint8_t *from, size_t bytes, const ui
         memcpy(to + i, from + i, CHUNK);
 }
 
-/* The window of an output pixel as a row. Chunks are copied whole, so that up to 15 bytes behind the row are written. */
+/* The window of an output pixel as a row. Chunks are copied whole, so that up to 15 bytes behind the row are written.
+ */
 static void copy_window(const job *j, const uint8_t *image, int64_t group, int64_t oy, int64_t ox, uint8_t *to) {
     const dp_picture_conv *c = j->c;
     const dp_picture *x = &c->x;

@@ -40,8 +40,8 @@ static void spread(const state *s, int64_t image, size_t pixels, float *f, float
 }
 
 static size_t pixels_at_once(const state *s) {
-    const bool side_by_side = s->x.pixel == s->x.channels && s->z.pixel == s->z.channels &&
-                              (s->y.slot < 0 || s->y.pixel == s->y.channels);
+    const bool side_by_side =
+        s->x.pixel == s->x.channels && s->z.pixel == s->z.channels && (s->y.slot < 0 || s->y.pixel == s->y.channels);
     return side_by_side && s->x.channels < RUN ? (size_t)(RUN / s->x.channels) : 1;
 }
 
@@ -54,8 +54,8 @@ static void combine_piece(void *context, size_t tile, void *scratch) {
     float *f = scratch, *g = f + pixels * n, *shift = g + pixels * n;
     spread(s, image, pixels, f, g, shift);
     const uint8_t *x = (const uint8_t *)dp_plan_data(s->plan, s->x.slot) + image * area * s->x.pixel;
-    const uint8_t *y = s->y.slot < 0 ? NULL
-                                     : (const uint8_t *)dp_plan_data(s->plan, s->y.slot) + image * area * s->y.pixel;
+    const uint8_t *y =
+        s->y.slot < 0 ? NULL : (const uint8_t *)dp_plan_data(s->plan, s->y.slot) + image * area * s->y.pixel;
     uint8_t *z = (uint8_t *)dp_plan_data(s->plan, s->z.slot) + image * area * s->z.pixel;
     for (int64_t at = first; at < end; at += (int64_t)pixels) {
         const size_t count = (size_t)(end - at) < pixels ? (size_t)(end - at) : pixels;
@@ -151,8 +151,8 @@ static void mean_piece(void *context, size_t image, void *scratch) {
 static dp_status run_mean(dp_plan *plan) {
     state s = *(const state *)dp_plan_state(plan);
     s.plan = plan;
-    return dp_tiles_run((size_t)s.x.batch, sizeof(uint32_t) * pixels_at_once(&s) * (size_t)s.x.channels + 64, mean_piece,
-                        &s);
+    return dp_tiles_run((size_t)s.x.batch, sizeof(uint32_t) * pixels_at_once(&s) * (size_t)s.x.channels + 64,
+                        mean_piece, &s);
 }
 
 static dp_status prepare_mean(const dp_operator_call *call, dp_plan **out_plan) {
