@@ -6,9 +6,11 @@ enum {
     CHUNK = 256,           /* k of a panel that stays in the first level cache while rows pass: 16 KB */
     NEAR_FLOATS = 1 << 14, /* of weights that all rows pass by: 64 KB, in the second level cache at least */
     PIECES_MOST = 64,      /* of columns, then */
-    STEPS = 64,            /* channels between two calls for weights */
-    TILES_AHEAD = 6,       /* that do so, if there are as many */
-    LINE = 64              /* bytes of a cache line */
+    /* channels without counting in between, where counting takes the multipliers' ports */
+    TOGETHER = DP_MATH_RUNG == DP_RUNG_AVX512 && RV_LANES == 16 ? 2 : 1,
+    STEPS = 64,      /* channels between two calls for weights */
+    TILES_AHEAD = 6, /* that do so, if there are as many */
+    LINE = 64        /* bytes of a cache line */
 };
 
 /* What one kernel works on: some rows, some vectors of columns, a part of k. */
@@ -35,17 +37,27 @@ DP_INLINE size_t vector_at(size_t v, size_t panel_stride) {
     return v * RV_LANES / DP_ROWS_PANEL * panel_stride + v * RV_LANES % DP_ROWS_PANEL;
 }
 
+/* Channel i of every row, by its weights. */
+DP_INLINE void add_channel(const size_t rows, const size_t vectors, const float *const *a, size_t i, const float *w,
+                           size_t panel_stride, rv sum[][RV_WIDE]) {
+    rv b[RV_WIDE];
+    RV_UNROLL for (size_t v = 0; v < vectors; v++) b[v] = rv_load(w + vector_at(v, panel_stride));
+    RV_UNROLL for (size_t r = 0; r < rows; r++) {
+        const rv x = rv_kept(rv_spread(a[r] + i));
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_multiply_add(sum[r][v], x, b[v]);
+    }
+}
+
 /* `channels` of one tap. */
 DP_INLINE void add_products(const size_t rows, const size_t vectors, const float **a, const float *w, size_t channels,
                             size_t panel_stride, rv sum[][RV_WIDE]) {
-    for (size_t i = 0; i < channels; i++, w += DP_ROWS_PANEL) {
-        rv b[RV_WIDE];
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) b[v] = rv_load(w + vector_at(v, panel_stride));
-        RV_UNROLL for (size_t r = 0; r < rows; r++) {
-            rv x = rv_spread(a[r] + i);
-            RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] += x * b[v];
-        }
+    size_t i = 0;
+    for (; i + TOGETHER <= channels; i += TOGETHER, w += TOGETHER * DP_ROWS_PANEL) {
+        RV_UNROLL for (size_t k = 0; k < TOGETHER; k++)
+            add_channel(rows, vectors, a, i + k, w + k * DP_ROWS_PANEL, panel_stride, sum);
     }
+    for (; TOGETHER > 1 && i < channels; i++, w += DP_ROWS_PANEL)
+        add_channel(rows, vectors, a, i, w, panel_stride, sum);
 }
 
 /* The same in steps, before each of which some weights that come next are called into the second level cache. */

@@ -65,6 +65,22 @@ DP_INLINE rv rv_spread(const float *p) {
     return (rv){x, x, x, x};
 #endif
 }
+/* The next multiplication in this order: left alone, compilers move those of several steps about until registers run
+ * out. */
+DP_INLINE rv rv_multiply_add(rv sum, rv x, rv b) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512 && RV_LANES == 16
+    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(b));
+    return sum;
+#else
+    return sum + x * b;
+#endif
+}
+DP_INLINE rv rv_kept(rv x) {
+#if DP_MATH_RUNG == DP_RUNG_AVX512 && RV_LANES == 16
+    __asm__("" : "+v"(x)); /* else the load is repeated in every use */
+#endif
+    return x;
+}
 /* The first n < RV_LANES lanes; the others are 0, and their memory is not touched. */
 DP_INLINE rv rv_load_part(const float *p, size_t n) {
     float room[RV_LANES] __attribute__((aligned(64)));

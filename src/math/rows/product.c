@@ -30,23 +30,6 @@ enum {
     LINE = 64      /* bytes of a cache */
 };
 
-/* The next multiplication in this order: left alone, compilers move those of several steps about until registers run
- * out. */
-DP_INLINE rv multiply_add(rv sum, rv x, rv b) {
-#if DP_MATH_RUNG == DP_RUNG_AVX512 && RV_LANES == 16
-    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(b));
-    return sum;
-#else
-    return sum + x * b;
-#endif
-}
-DP_INLINE rv kept(rv x) {
-#if DP_MATH_RUNG == DP_RUNG_AVX512 && RV_LANES == 16
-    __asm__("" : "+v"(x)); /* else the load is repeated in every use */
-#endif
-    return x;
-}
-
 typedef struct tile {
     const float *x;
     size_t x_stride, tap_stride;
@@ -71,8 +54,8 @@ DP_INLINE void step(const size_t rows, const size_t vectors, const float *const 
     rv b[2];
     RV_UNROLL for (size_t v = 0; v < vectors; v++) b[v] = rv_load(w + vector_at(v, panel_stride));
     RV_UNROLL for (size_t r = 0; r < rows; r++) {
-        const rv x = kept(rv_spread(base[r / SPACING] + r % SPACING * stride + at));
-        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = multiply_add(sum[r][v], x, b[v]);
+        const rv x = rv_kept(rv_spread(base[r / SPACING] + r % SPACING * stride + at));
+        RV_UNROLL for (size_t v = 0; v < vectors; v++) sum[r][v] = rv_multiply_add(sum[r][v], x, b[v]);
     }
 }
 
