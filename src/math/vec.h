@@ -56,7 +56,7 @@ DP_INLINE vf vf_relu(vf a) { return vf_max(a, vf_set(0.0f)); }
 /* for each group of lanes: FULL with i at a full group, then REST with i and rest when rest < DP_LANES lanes remain */
 #define DP_LANE_LOOP(n, FULL, REST)                                                                                    \
     size_t i = 0;                                                                                                      \
-    DP_IVDEP DP_BY_FOUR for (; i + DP_LANES <= (n); i += DP_LANES) { FULL; }                                                      \
+    DP_IVDEP DP_BY_FOUR for (; i + DP_LANES <= (n); i += DP_LANES) { FULL; }                                           \
     if (DP_LANES > 1 && i < (n)) {                                                                                     \
         size_t rest = (n)-i;                                                                                           \
         REST;                                                                                                          \
