@@ -121,6 +121,14 @@ static inline size_t dp_gemm_decode_groups(const dp_gemm_plan *plan) {
     return !q->scale || !q->offset ? 0 : q->group_size ? dp_gemm_ceil(plan->problem.k, q->group_size) : 1;
 }
 
+/*
+ * plan.c: a few columns of C past the last whole vector, which the micro-kernel would multiply as a whole one: they are a product of
+ * their own, turned round, by dot products with the rows of A. How many (mostly 0), and its plan. It is one more column of tiles, of
+ * which the first does the work.
+ */
+size_t dp_gemm_tail(const dp_gemm_plan *plan);
+void dp_gemm_tail_plan(const dp_gemm_plan *plan, dp_gemm_plan *out_plan);
+
 /* tile.c: rows [i, i + rows) of A, units [u, u + count) of all its blocks. */
 void dp_gemm_pack_a_units(const dp_gemm_plan *plan, size_t i, size_t rows, size_t u, size_t count, uint32_t *dst,
                           size_t dst_stride);

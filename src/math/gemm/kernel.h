@@ -15,13 +15,14 @@
 #define KT_BODY KT_JOIN(body_, KT_KIND)
 #define KT_STEP KT_JOIN(step_, KT_KIND)
 #define KT_STEPS 2
+#define KT_ROWS_FEW 10
 #define KT_AHEAD 16 /* units: B comes from the second level cache */
 #define KT_UNROLL _Pragma("GCC unroll 16")
 
 /*
  * One unit of every row. A base pointer for every two rows: the second is at base + stride without arithmetic, and the first,
  * a plain address, may be an operand of the multiplication itself. Half of the rows each way keeps both the number of
- * instructions and of loads below what the two multipliers need.
+ * instructions and of loads below what the two multipliers need. With few rows loads are what is scarce: each row is loaded once.
  */
 DP_INLINE void KT_STEP(const size_t rows, const size_t vectors, const uint32_t *const *base, size_t a_stride, size_t at,
                        const uint32_t *b, const uint32_t *ahead, kv sum[KV_ROWS][KV_VECTORS]) {
@@ -31,7 +32,7 @@ DP_INLINE void KT_STEP(const size_t rows, const size_t vectors, const uint32_t *
     KT_UNROLL for (size_t i = 0; i < rows; i++) {
         const uint32_t *p = base[i / 2] + i % 2 * a_stride + at;
 #if KT_SPREAD_OPERAND
-        if (i % 2 == 0) {
+        if (i % 2 == 0 && rows > KT_ROWS_FEW) {
             KT_UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] = KT_MAC_SPREAD(sum[i][v], p, row[v]);
             continue;
         }
@@ -102,6 +103,7 @@ KT_TABLE[KV_VECTORS * KV_ROWS] = {KV_EACH_ROW(KT_ENTRY, 1)
 #undef KT_NAME
 #undef KT_UNROLL
 #undef KT_AHEAD
+#undef KT_ROWS_FEW
 #undef KT_STEPS
 #undef KT_STEP
 #undef KT_BODY

@@ -7,9 +7,11 @@ enum {
     COLUMN_BLOCK_BYTES = 1 << 20, /* of B, packed, in the second level cache */
     COLUMN_BLOCK_MAX = 512,       /* with few units: what was packed is multiplied while it is near */
     DIRECT_ROWS = 16,             /* B used as it lies for up to so many row panels, */
-    DIRECT_UNITS = 192,           /* so many rows of it at a time: their pages fit the first level of the TLB */
+    DIRECT_PAGES = 192,           /* so many pages of it at a time: they fit the first level of the TLB */
+    PAGE_UNITS = 1024,
     BANDWIDTH_ROWS = 4,           /* float products of more rows are bound by arithmetic */
     SUMS_BYTES = 3 << 20,         /* of a tile's unfinished sums in the scratch: they stream through the third level */
+    TAIL_ELEMENTS = 1 << 18,      /* of A, which are read once more for the last columns: from the second level cache */
     LINE_UNITS = 16
 };
 
@@ -264,8 +266,9 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->b_direct =
         in_place || (plan->kind == DP_GEMM_F32 && p->b.dtype == DP_F32 && p->b.column_stride == 1 &&
                      p->b.row_stride > 0 && !p->n_blocks && !p->b.fill && plan->tile_m <= direct_rows * rows);
-    if (plan->b_direct && !in_place) { /* fewer pages at a time */
-        size_t blocks = dp_gemm_ceil(plan->units, DIRECT_UNITS);
+    if (plan->b_direct && !in_place) { /* a row on each page, or several rows */
+        const size_t row = (size_t)p->b.row_stride, most = DIRECT_PAGES * (row < PAGE_UNITS ? PAGE_UNITS / row : 1);
+        size_t blocks = dp_gemm_ceil(plan->units, most < UNIT_BLOCK_MAX ? most : UNIT_BLOCK_MAX);
         plan->unit_block = blocks ? dp_gemm_round(dp_gemm_ceil(plan->units, blocks), LINE_UNITS) : LINE_UNITS;
     }
     bool sums = !plan->plain && plan->units > plan->unit_block;
@@ -288,6 +291,42 @@ static void plan_blocked(dp_gemm_plan *plan, unsigned threads) {
     plan->scratch_bytes = plan->sums_at + (sums ? plan->tile_m * plan->column_block * 4 : 0);
 }
 
+size_t dp_gemm_tail(const dp_gemm_plan *plan) {
+    const dp_gemm_problem *p = &plan->problem;
+    const size_t lanes = plan->rung->lanes, left = p->n % lanes;
+    if (plan->decode || plan->kind != DP_GEMM_F32 || p->quant.scale || p->a.packed || p->b.packed || p->n_blocks || p->b.fill)
+        return 0;
+    if (left > lanes / 4 || p->n < lanes || p->m <= DP_GEMM_DECODE_ROWS || p->a.column_stride != 1)
+        return 0;
+    return p->k && p->m <= TAIL_ELEMENTS / p->k ? left : 0;
+}
+
+/* The columns of m from j on. */
+static dp_gemm_matrix columns_from(dp_gemm_matrix m, size_t j) {
+    if (m.data)
+        m.data = (const char *)m.data + (ptrdiff_t)j * m.column_stride * (ptrdiff_t)(dp_dtype_bits(m.dtype) / 8);
+    return m;
+}
+
+static void plan_whole(unsigned threads, dp_gemm_plan *out_plan);
+
+void dp_gemm_tail_plan(const dp_gemm_plan *plan, dp_gemm_plan *out_plan) {
+    const size_t tail = dp_gemm_tail(plan), j = plan->problem.n - tail;
+    *out_plan = (dp_gemm_plan){.problem = plan->problem, .rung = plan->rung, .path = "", .why = ""};
+    dp_gemm_problem *p = &out_plan->problem;
+    dp_gemm_epilogue *e = &p->epilogue;
+    p->n = tail;
+    p->b = columns_from(p->b, j);
+    p->c = columns_from(p->c, j);
+    p->source = columns_from(p->source, j);
+    e->residual = columns_from(e->residual, j);
+    if (e->bias && !e->bias_per_row)
+        e->bias = (const char *)e->bias + j * (dp_dtype_bits(e->bias_dtype) / 8);
+    if (e->column_scale)
+        e->column_scale += j;
+    plan_whole(1, out_plan);
+}
+
 dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_problem *problem, unsigned threads,
                                 dp_gemm_plan *out_plan) {
     dp_status status = check(problem);
@@ -295,9 +334,14 @@ dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_pro
         return status;
     *out_plan =
         (dp_gemm_plan){.problem = *problem, .rung = dp_gemm_rung_for(isa, features), .path = "empty", .why = ""};
+    if (problem->m && problem->n)
+        plan_whole(threads, out_plan);
+    return DP_OK;
+}
+
+/* What follows from a problem that is not empty and its rung. */
+static void plan_whole(unsigned threads, dp_gemm_plan *out_plan) {
     dp_gemm_problem *p = &out_plan->problem;
-    if (p->m == 0 || p->n == 0)
-        return DP_OK;
     orient(p);
     plan_units(out_plan);
     if (p->a.packed) {
@@ -314,8 +358,14 @@ dp_status dp_gemm_plan_make_for(dp_isa isa, unsigned features, const dp_gemm_pro
         out_plan->why = blocked_reason(out_plan);
     }
     out_plan->tiles_m = dp_gemm_ceil(p->m, out_plan->tile_m);
-    out_plan->tiles_n = dp_gemm_ceil(p->n, out_plan->tile_n);
-    return DP_OK;
+    const size_t tail = dp_gemm_tail(out_plan);
+    out_plan->tiles_n = dp_gemm_ceil(p->n - tail, out_plan->tile_n) + (tail != 0);
+    if (tail) {
+        dp_gemm_plan last;
+        dp_gemm_tail_plan(out_plan, &last);
+        if (last.scratch_bytes > out_plan->scratch_bytes)
+            out_plan->scratch_bytes = last.scratch_bytes;
+    }
 }
 
 static unsigned features_in_force(void) {

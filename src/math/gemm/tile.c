@@ -362,9 +362,23 @@ static void run_decode(const dp_gemm_plan *plan, size_t n_first, size_t n_last, 
     }
 }
 
+static void run_tail(const dp_gemm_plan *plan, void *scratch) {
+    dp_gemm_plan last;
+    dp_gemm_tail_plan(plan, &last);
+    for (size_t i = 0; i < last.tiles_m; i++)
+        for (size_t j = 0; j < last.tiles_n; j++)
+            dp_gemm_tile(&last, i, j, scratch);
+}
+
 void dp_gemm_tile(const dp_gemm_plan *plan, size_t i, size_t j, void *scratch) {
     const dp_gemm_problem *problem = &plan->problem;
-    const size_t n_first = j * plan->tile_n, n_last = least(problem->n, n_first + plan->tile_n);
+    const size_t tail = dp_gemm_tail(plan);
+    const size_t n_first = j * plan->tile_n, n_last = least(problem->n - tail, n_first + plan->tile_n);
+    if (tail && j + 1 == plan->tiles_n) {
+        if (i == 0)
+            run_tail(plan, scratch);
+        return;
+    }
     if (plan->decode) {
         run_decode(plan, n_first, n_last, scratch);
         return;
