@@ -54,6 +54,8 @@ void dp_tensor_settle(dp_tensor *t) {
     for (int d = 0; d < t->rank; d++)
         if ((empty && huge) || ((empty || t->dims[d] == 1) && t->strides[d] > INT32_MAX))
             t->strides[d] = 0;
+    if (empty && t->offset > INT32_MAX)
+        t->offset = 0;
 }
 
 int64_t dp_tensor_count(const dp_tensor *t) {

@@ -67,7 +67,7 @@ typedef struct dp_scalar {
 /* Refuses negative dims or strides, products past 2^62 and offsets below 0; `name` is the parameter's. */
 dp_status dp_tensor_check(const dp_tensor *tensor, const char *name);
 /*
- * Strides that lead nowhere - those of dims of one element, all of a tensor without elements - become 0 where they are so
+ * Strides that lead nowhere - those of dims of one element, all of a tensor without elements, and its offset - become 0 where they are so
  * large that sums and products with them could overflow. Of a tensor that was checked.
  */
 void dp_tensor_settle(dp_tensor *tensor);
