@@ -236,9 +236,6 @@ static dp_status begin(const dp_operator_call *call, bool square, state *s) {
     if (status == DP_OK && square && s->in.rows != s->in.columns)
         status = dp_fail(DP_ERR_ARGUMENT, "%s has matrices of %lld x %lld, but they must be square", in->name,
                          (long long)s->in.rows, (long long)s->in.columns);
-    for (int i = 0; i < call->n_out && status == DP_OK; i++)
-        if (call->out[i].kind == DP_ARG_TENSOR && dp_tensor_count(call->out[i].as.tensor))
-            status = dp_element_expect(&call->out[i], DP_EL_BIT(in->as.tensor->element));
     s->count = s->in.lead.count;
     return status;
 }

@@ -40,7 +40,9 @@ dp_status dp_matrices_expect(const dp_arg *arg, int dims, const dp_arg *like, in
         wanted[rank++] = rows;
     if (dims > 0)
         wanted[rank++] = columns;
-    dp_status status = dp_shape_expect(arg->as.tensor, arg->name, wanted, rank, "that of the result");
+    dp_status status = dp_element_expect(arg, DP_EL_BIT(t->element));
+    if (status == DP_OK)
+        status = dp_shape_expect(arg->as.tensor, arg->name, wanted, rank, "that of the result");
     if (status == DP_OK)
         status = dp_places_expect(arg);
     return status == DP_OK ? dp_matrices_of(arg, dims, out) : status;
