@@ -529,6 +529,11 @@ static uint32_t missing_of_cell(const dp_shadow *shadow, uint32_t cell, uint32_t
     return (uint32_t)__builtin_popcount(missing);
 }
 
+/* The usual case, by the widest compare there is: each word is the one before it, and the first has all bits. */
+static bool all_valid(const uint32_t *words, uint32_t count) {
+    return words[0] == ~0u && memcmp(words, words + 1, (count - 1) * sizeof *words) == 0;
+}
+
 uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t bytes, uint32_t *out_first) {
     if (!bytes)
         return 0;
@@ -536,18 +541,10 @@ uint32_t dp_shadow_missing(const dp_shadow *shadow, uint32_t offset, uint32_t by
     uint32_t count = 0;
     if (c.head_bits)
         count += missing_of_cell(shadow, c.head_cell, c.head_bits, count, out_first);
-    uint32_t cell = c.first;
-    for (; c.end - cell >= CHUNK; cell += CHUNK) {
-        uint32_t all = ~0u;
-        for (unsigned i = 0; i < CHUNK; i++)
-            all &= shadow->valid[cell + i];
-        if (all != ~0u) {
-            for (unsigned i = 0; i < CHUNK; i++)
-                count += missing_of_cell(shadow, cell + i, ~0u, count, out_first);
-        }
+    if (c.first < c.end && !all_valid(shadow->valid + c.first, c.end - c.first)) {
+        for (uint32_t cell = c.first; cell < c.end; cell++)
+            count += missing_of_cell(shadow, cell, ~0u, count, out_first);
     }
-    for (; cell < c.end; cell++)
-        count += missing_of_cell(shadow, cell, ~0u, count, out_first);
     if (c.tail_bits)
         count += missing_of_cell(shadow, c.tail_cell, c.tail_bits, count, out_first);
     return count;
