@@ -87,6 +87,12 @@ static dp_capture *capture_of(dp_stream *stream) {
     return atomic_load_explicit(&stream->capture, memory_order_relaxed);
 }
 
+/* Where the stream's tasks are recorded, NULL: it takes part in no capture. Under the lock. */
+static dp_recording *recording_of(dp_stream *stream) {
+    const dp_capture *capture = capture_of(stream);
+    return capture && !capture->replaced ? capture->recording : NULL;
+}
+
 dp_status dp_capture_refuse(dp_stream *stream, const char *what) {
     if (!dp_stream_is_captured(stream))
         return DP_OK;
@@ -171,8 +177,8 @@ uint32_t dp_capture_id(dp_stream *stream) {
     if (!dp_stream_is_captured(stream))
         return 0;
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    uint32_t id = capture && !capture->replaced ? capture->recording->id : 0;
+    const dp_recording *r = recording_of(stream);
+    uint32_t id = r ? r->id : 0;
     dp_capture_unlock();
     return id;
 }
@@ -185,9 +191,9 @@ typedef struct search {
 static bool find_recording(dp_stream *stream, void *context) {
     search *s = context;
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    if (capture && !capture->replaced && capture->recording->id == s->id) {
-        s->found = capture->recording;
+    dp_recording *r = recording_of(stream);
+    if (r && r->id == s->id) {
+        s->found = r;
         dp_handle_retain(s->found->self);
     }
     dp_capture_unlock();
@@ -221,8 +227,7 @@ bool dp_capture_join(dp_stream *stream, uint32_t id, dp_status *out_status) {
 static bool leave(dp_stream *stream, void *context) {
     dp_capture *capture = NULL;
     dp_capture_lock();
-    const dp_capture *current = capture_of(stream);
-    if (current && !current->replaced && current->recording == context)
+    if (recording_of(stream) == context)
         capture = stop_keeping(stream);
     dp_capture_unlock();
     if (capture)
@@ -238,8 +243,7 @@ dp_status dp_capture_end(void *handle, void **out_recording) {
     if (!stream)
         return status;
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    dp_recording *r = capture && !capture->replaced ? capture->recording : NULL;
+    dp_recording *r = recording_of(stream);
     if (!r)
         status = dp_fail(DP_ERR_STATE, "stream %u is not being captured; call aclmdlRICaptureBegin first", stream->id);
     else if (r->origin != stream)
@@ -268,8 +272,8 @@ dp_status dp_capture_current(void *handle, void **out_recording) {
     if (!stream)
         return status;
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    *out_recording = capture && !capture->replaced ? capture->recording->self : NULL;
+    const dp_recording *r = recording_of(stream);
+    *out_recording = r ? r->self : NULL;
     dp_capture_unlock();
     dp_stream_release(stream);
     return DP_OK;
@@ -310,8 +314,7 @@ dp_status dp_capture_group_begin(void *handle) {
         goto done;
     }
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    dp_recording *r = capture && !capture->replaced ? capture->recording : NULL;
+    dp_recording *r = recording_of(stream);
     if (!r)
         status = dp_fail(DP_ERR_STATE, "stream %u is not being captured; call aclmdlRICaptureBegin first", stream->id);
     else if (r->open_group)
@@ -337,8 +340,7 @@ dp_status dp_capture_group_end(void *handle, void **out_group) {
     if (!stream)
         return status;
     dp_capture_lock();
-    const dp_capture *capture = capture_of(stream);
-    dp_recording *r = capture && !capture->replaced ? capture->recording : NULL;
+    dp_recording *r = recording_of(stream);
     if (!r || !r->open_group) {
         status = dp_fail(DP_ERR_STATE, "stream %u has no open task group; call aclmdlRICaptureTaskGrpBegin first", stream->id);
     } else {
