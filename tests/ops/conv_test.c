@@ -515,18 +515,6 @@ static void empty_and_malformed(void **state) {
     free_operands(&o);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_of_all_shapes),
@@ -538,5 +526,5 @@ int main(void) {
         cmocka_unit_test(time_first_gradients),
         cmocka_unit_test(empty_and_malformed),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -570,23 +570,11 @@ static void nothing_shares_no_place(void **state) {
     free_tensor(&place);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_of_the_register), cmocka_unit_test(special_values),
         cmocka_unit_test(promotion_and_refusals),         cmocka_unit_test(diagonal_view),
         cmocka_unit_test(nothing_shares_no_place),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

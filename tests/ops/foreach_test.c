@@ -383,18 +383,6 @@ static void lists_as_arguments(void **state) {
     free_list(&b);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_list_operator),
@@ -404,5 +392,5 @@ int main(void) {
         cmocka_unit_test(lists_as_arguments),
         cmocka_unit_test(scales),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -607,18 +607,6 @@ static void affine_grids(void **state) {
     }
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pooling_of_all_kinds),
@@ -629,5 +617,5 @@ int main(void) {
         cmocka_unit_test(grid_sampling),
         cmocka_unit_test(affine_grids),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

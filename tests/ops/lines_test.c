@@ -614,18 +614,6 @@ static void gated_units(void **state) {
         }
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reductions_of_all_kinds),
@@ -638,5 +626,5 @@ int main(void) {
         cmocka_unit_test(running_sums),
         cmocka_unit_test(gated_units),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -215,19 +215,7 @@ static void edges(void **state) {
     free_tensor(&one);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_loss), cmocka_unit_test(edges)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -472,21 +472,9 @@ static void wrong_calls(void **state) {
         free_tensor(all[i]);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(quantised_weights), cmocka_unit_test(quantised_products),
                                        cmocka_unit_test(packed_scales), cmocka_unit_test(grouped_products),
                                        cmocka_unit_test(wrong_calls)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

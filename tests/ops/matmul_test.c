@@ -389,23 +389,11 @@ static void transposed_batches(void **state) {
     }
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_matrices), cmocka_unit_test(transposed_batches), cmocka_unit_test(batches),
         cmocka_unit_test(any_rank),     cmocka_unit_test(integers),           cmocka_unit_test(large),
         cmocka_unit_test(sums),         cmocka_unit_test(outer_products),     cmocka_unit_test(prepared_weights),
         cmocka_unit_test(weight_sizes), cmocka_unit_test(wrong_calls)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -508,18 +508,6 @@ static void channel_shuffle(void **state) {
     }
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channel_shuffle),  cmocka_unit_test(permutations),
@@ -529,5 +517,5 @@ int main(void) {
         cmocka_unit_test(sequences),        cmocka_unit_test(permutes_of_all_widths),
         cmocka_unit_test(chosen_by_index),  cmocka_unit_test(gathers_and_fills),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -531,18 +531,6 @@ static void norms_say_what_is_wrong(void **state) {
     free_all(all, 5);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms_of_sums),        cmocka_unit_test(group_norm_with_swish),
@@ -550,5 +538,5 @@ int main(void) {
         cmocka_unit_test(batch_norm_gradients), cmocka_unit_test(line_gradients),
         cmocka_unit_test(group_gradients),      cmocka_unit_test(norms_say_what_is_wrong),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 static void tensors_say_what_they_are(void **state) {
     (void)state;
     int64_t dims[] = {2, 3, 4}, strides[] = {24, 4, 1}, storage[] = {100}, *list = NULL, offset = -1;
@@ -365,5 +353,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_log_names_operators),
         cmocka_unit_test(start_and_end),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

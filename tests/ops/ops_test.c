@@ -71,6 +71,18 @@ void test_end(void) {
     aclFinalize();
 }
 
+int test_setup(void **state) {
+    (void)state;
+    test_begin();
+    return 0;
+}
+
+int test_teardown(void **state) {
+    (void)state;
+    test_end();
+    return 0;
+}
+
 enum { PATTERN = 0x5a };
 
 tensor make_tensor(aclDataType type, int rank, const int64_t *dims, layout how) {

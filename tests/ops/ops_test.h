@@ -64,6 +64,9 @@ double random_between(double low, double high);
 
 void test_begin(void); /* aclInit, device 0 */
 void test_end(void);
+/* The same for cmocka_run_group_tests. */
+int test_setup(void **state);
+int test_teardown(void **state);
 
 #define T(t)                                                                                                           \
     { .pointer = (t).handle }

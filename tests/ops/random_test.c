@@ -454,18 +454,6 @@ static void wrong_calls(void **state) {
     free_tensor(&seed);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers), cmocka_unit_test(uniforms),      cmocka_unit_test(normals),
@@ -473,5 +461,5 @@ int main(void) {
         cmocka_unit_test(permutations),  cmocka_unit_test(categories),    cmocka_unit_test(leaky),
         cmocka_unit_test(moments),       cmocka_unit_test(wrong_calls),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

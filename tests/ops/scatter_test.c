@@ -667,18 +667,6 @@ static void index_is_the_output(void **state) {
     free_tensor(&source);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scatters),
@@ -695,5 +683,5 @@ int main(void) {
         cmocka_unit_test(histograms),
         cmocka_unit_test(index_is_the_output),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -440,23 +440,11 @@ static void complex_numbers(void **state) {
     }
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(running_extremes), cmocka_unit_test(equality),        cmocka_unit_test(repetitions),
         cmocka_unit_test(masked_slices),    cmocka_unit_test(words_to_sample), cmocka_unit_test(complex_numbers),
         cmocka_unit_test(both_extremes),    cmocka_unit_test(renormed_slices), cmocka_unit_test(diagonals),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

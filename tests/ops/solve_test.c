@@ -408,17 +408,6 @@ static void faults(void **state) {
     free_tensor(&s);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(square),
                                        cmocka_unit_test(cholesky),
@@ -428,5 +417,5 @@ int main(void) {
                                        cmocka_unit_test(distances),
                                        cmocka_unit_test(distance_gradients),
                                        cmocka_unit_test(faults)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

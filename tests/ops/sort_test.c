@@ -314,22 +314,10 @@ static void wrong_calls(void **state) {
     free_tensor(&complex);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorts),          cmocka_unit_test(tops),       cmocka_unit_test(picks),
         cmocka_unit_test(medians_of_all), cmocka_unit_test(long_lines), cmocka_unit_test(wrong_calls),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

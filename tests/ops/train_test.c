@@ -586,17 +586,6 @@ static void ctc(void **state) {
             one_ctc(types[t], form);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(adam),
                                        cmocka_unit_test(sgd),
@@ -607,5 +596,5 @@ int main(void) {
                                        cmocka_unit_test(scatter_lists),
                                        cmocka_unit_test(masks),
                                        cmocka_unit_test(ctc)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

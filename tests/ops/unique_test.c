@@ -435,18 +435,6 @@ static void memory_runs_out(void **state) {
         free_tensor(all[i]);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nonzeros),
@@ -458,5 +446,5 @@ int main(void) {
         cmocka_unit_test(buckets_and_scalars),
         cmocka_unit_test(memory_runs_out),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

@@ -390,18 +390,7 @@ static void deformed(void **state) {
             one_deform(types[t], form & 1, form & 2, form & 4);
 }
 
-static int setup(void **state) {
-    (void)state;
-    test_begin();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    test_end();
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(boxes), cmocka_unit_test(grids), cmocka_unit_test(deformed)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_setup, test_teardown);
 }

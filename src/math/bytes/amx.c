@@ -2,39 +2,25 @@
  * amx.c - products by matrix tiles. Sixteen rows of the left side are a tile as they lie, and so are sixteen groups of
  * a panel. Tiles of sums go through the caller's room to the end that all AVX-512 rungs share.
  */
+#include "math/amx.h"
 #include "math/bytes/finish512.h"
 
-#include <string.h>
-
-#define AMX_ORDER()                                                                                                    \
-    __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
-enum { TILE_ROWS = 16, TILE_BYTES = 64 };
+enum { TILE_ROWS = DP_AMX_ROWS, TILE_BYTES = DP_AMX_ROW_BYTES };
 
 /* Tiles 0 to 3: sums; 4, 5: rows; 6, 7: weights. With a tail, the second of both has only so many bytes of k. */
 static void configure(size_t rows, size_t tail) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config;
-    memset(&config, 0, sizeof config);
-    config.palette = 1;
-    for (int t = 0; t < 8; t++) {
-        config.row_bytes[t] = TILE_BYTES;
-        config.rows[t] = (uint8_t)(t < 6 ? rows : TILE_ROWS);
-    }
+    dp_amx_shapes shapes = dp_amx_whole();
+    for (int t = 0; t < 6; t++)
+        shapes.rows[t] = (uint8_t)rows;
     if (tail) {
-        config.row_bytes[5] = (uint16_t)tail;
-        config.rows[7] = (uint8_t)(tail / 4);
+        shapes.row_bytes[5] = (uint16_t)tail;
+        shapes.rows[7] = (uint8_t)(tail / 4);
     }
-    AMX_ORDER();
-    _tile_loadconfig(&config);
+    dp_amx_begin(&shapes);
 }
 
-/* One tile of rows by `wide` panels; sums[row][panel][16]. */
-FB_INLINE void one_tall(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
-                        size_t depth, int32_t *sums) {
-    AMX_ORDER();
+/* Of one tile of rows by `wide` panels: sums[row][panel][16]. */
+FB_INLINE void zero_sums(const size_t wide) {
     _tile_zero(0);
     if (wide > 1)
         _tile_zero(1);
@@ -42,6 +28,22 @@ FB_INLINE void one_tall(const size_t wide, const uint8_t *a, size_t a_stride, co
         _tile_zero(2);
     if (wide > 3)
         _tile_zero(3);
+}
+FB_INLINE void store_sums(const size_t wide, int32_t *sums) {
+    _tile_stored(0, sums, wide * TILE_BYTES);
+    if (wide > 1)
+        _tile_stored(1, sums + 16, wide * TILE_BYTES);
+    if (wide > 2)
+        _tile_stored(2, sums + 32, wide * TILE_BYTES);
+    if (wide > 3)
+        _tile_stored(3, sums + 48, wide * TILE_BYTES);
+}
+
+/* One tile of rows by `wide` panels. */
+FB_INLINE void one_tall(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
+                        size_t depth, int32_t *sums) {
+    DP_AMX_ORDER();
+    zero_sums(wide);
     for (size_t k = 0; k < depth; k += TILE_BYTES, w += 16 * TILE_BYTES) {
         _tile_loadd(4, a + k, a_stride);
         _tile_loadd(6, w, TILE_BYTES);
@@ -59,14 +61,8 @@ FB_INLINE void one_tall(const size_t wide, const uint8_t *a, size_t a_stride, co
             _tile_dpbusd(3, 4, 7);
         }
     }
-    _tile_stored(0, sums, wide * TILE_BYTES);
-    if (wide > 1)
-        _tile_stored(1, sums + 16, wide * TILE_BYTES);
-    if (wide > 2)
-        _tile_stored(2, sums + 32, wide * TILE_BYTES);
-    if (wide > 3)
-        _tile_stored(3, sums + 48, wide * TILE_BYTES);
-    AMX_ORDER();
+    store_sums(wide, sums);
+    DP_AMX_ORDER();
 }
 
 /* Two tiles of rows by up to two panels. */
@@ -74,7 +70,7 @@ FB_INLINE void two_tall(const size_t wide, const uint8_t *a, size_t a_stride, co
                         size_t depth, int32_t *sums) {
     const uint8_t *below = a + TILE_ROWS * a_stride;
     int32_t *sums_below = sums + TILE_ROWS * wide * 16;
-    AMX_ORDER();
+    DP_AMX_ORDER();
     _tile_zero(0);
     _tile_zero(2);
     if (wide > 1) {
@@ -99,20 +95,14 @@ FB_INLINE void two_tall(const size_t wide, const uint8_t *a, size_t a_stride, co
         _tile_stored(1, sums + 16, wide * TILE_BYTES);
         _tile_stored(3, sums_below + 16, wide * TILE_BYTES);
     }
-    AMX_ORDER();
+    DP_AMX_ORDER();
 }
 
 /* One tile of rows whose last bytes of k are a tail, by `wide` panels. */
 FB_INLINE void with_tail(const size_t wide, const uint8_t *a, size_t a_stride, const int8_t *w, size_t panel_bytes,
                          size_t k, int32_t *sums) {
-    AMX_ORDER();
-    _tile_zero(0);
-    if (wide > 1)
-        _tile_zero(1);
-    if (wide > 2)
-        _tile_zero(2);
-    if (wide > 3)
-        _tile_zero(3);
+    DP_AMX_ORDER();
+    zero_sums(wide);
     for (; k > TILE_BYTES; k -= TILE_BYTES, a += TILE_BYTES, w += 16 * TILE_BYTES) {
         _tile_loadd(4, a, a_stride);
         _tile_loadd(6, w, TILE_BYTES);
@@ -133,23 +123,20 @@ FB_INLINE void with_tail(const size_t wide, const uint8_t *a, size_t a_stride, c
     _tile_loadd(5, a, a_stride);
     _tile_loadd(7, w, TILE_BYTES);
     _tile_dpbusd(0, 5, 7);
-    _tile_stored(0, sums, wide * TILE_BYTES);
     if (wide > 1) {
         _tile_loadd(7, w + panel_bytes, TILE_BYTES);
         _tile_dpbusd(1, 5, 7);
-        _tile_stored(1, sums + 16, wide * TILE_BYTES);
     }
     if (wide > 2) {
         _tile_loadd(7, w + 2 * panel_bytes, TILE_BYTES);
         _tile_dpbusd(2, 5, 7);
-        _tile_stored(2, sums + 32, wide * TILE_BYTES);
     }
     if (wide > 3) {
         _tile_loadd(7, w + 3 * panel_bytes, TILE_BYTES);
         _tile_dpbusd(3, 5, 7);
-        _tile_stored(3, sums + 48, wide * TILE_BYTES);
     }
-    AMX_ORDER();
+    store_sums(wide, sums);
+    DP_AMX_ORDER();
 }
 
 /* Rows [row, row + rows), by tiles of `height`, as many as one end takes. */

@@ -6,27 +6,14 @@
 #define DP_MATH_RUNG 2
 #include "math/gemm/rung.h"
 
-#include <immintrin.h>
-#include <string.h>
+#include "math/amx.h"
 
 #define AMX_INLINE static inline __attribute__((always_inline))
-#define AMX_ORDER() __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
-enum { TILE_ROWS = 16, TILE_UNITS = 16, COLUMNS = DP_GEMM_COLUMNS_MAX, ROW_BYTES = 64 };
+enum { TILE_ROWS = DP_AMX_ROWS, TILE_UNITS = 16, COLUMNS = DP_GEMM_COLUMNS_MAX };
 
 void dp_gemm_amx_begin(void) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config;
-    memset(&config, 0, sizeof config);
-    config.palette = 1;
-    for (int t = 0; t < 8; t++) {
-        config.row_bytes[t] = ROW_BYTES;
-        config.rows[t] = TILE_ROWS;
-    }
-    AMX_ORDER();
-    _tile_loadconfig(&config);
+    const dp_amx_shapes whole = dp_amx_whole();
+    dp_amx_begin(&whole);
 }
 
 void dp_gemm_amx_end(void) {
@@ -53,7 +40,7 @@ AMX_INLINE void ahead(const uint32_t *b, size_t b_stride, const char **next, con
         const size_t a_bytes = a_stride * 4, b_bytes = b_stride * 4, c_bytes = c_stride * 4;                           \
         uint32_t *const below = c + TILE_ROWS * c_stride;                                                              \
         const char *next = walk->at;                                                                                   \
-        AMX_ORDER();                                                                                                   \
+        DP_AMX_ORDER();                                                                                                \
         if (add) {                                                                                                     \
             _tile_loadd(0, c, c_bytes);                                                                                \
             if (wide)                                                                                                  \
@@ -91,7 +78,7 @@ AMX_INLINE void ahead(const uint32_t *b, size_t b_stride, const char **next, con
             _tile_stored(2, below, c_bytes);                                                                           \
         if (tall && wide)                                                                                              \
             _tile_stored(3, below + TILE_UNITS, c_bytes);                                                              \
-        AMX_ORDER();                                                                                                   \
+        DP_AMX_ORDER();                                                                                                \
     }
 
 #define AMX_KERNEL(kind, tall, wide)                                                                                   \

@@ -56,37 +56,41 @@ DP_INLINE vf rv_bound(vf x, vf low, vf high) {
     return vf_least(high, vf_greatest(low, x));
 }
 
+/* The cases of a switch over the activation: what APPLY makes of x, with zero, one, alpha and beta in sight. */
+#define RV_ACTIVATIONS(APPLY)                                                                                          \
+    case DP_ROWS_RELU:                                                                                                 \
+        APPLY(vf_greatest(zero, x))                                                                                    \
+    case DP_ROWS_CLIP:                                                                                                 \
+        APPLY(rv_bound(x, alpha, beta))                                                                                \
+    case DP_ROWS_LEAKY_RELU:                                                                                           \
+        APPLY(vf_blend(vf_lt(x, zero), alpha * x, x))                                                                  \
+    case DP_ROWS_HARD_SIGMOID:                                                                                         \
+        APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))                                                             \
+    case DP_ROWS_HARD_SWISH:                                                                                           \
+        APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))                                      \
+    case DP_ROWS_LEAKY_RELU_FLOOR:                                                                                     \
+        APPLY(vf_greatest(beta, vf_blend(vf_lt(x, zero), alpha * x, x)))                                               \
+    case DP_ROWS_HARD_SWISH_AFFINE:                                                                                    \
+        APPLY(vf_fma(alpha, x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one), beta))                 \
+    case DP_ROWS_SIGMOID:                                                                                              \
+        APPLY(sigmoid_of(x))                                                                                           \
+    case DP_ROWS_SILU:                                                                                                 \
+        APPLY(x * sigmoid_of(x))                                                                                       \
+    case DP_ROWS_TANH:                                                                                                 \
+        APPLY(tanh_of(x))                                                                                              \
+    case DP_ROWS_GELU_ERF:                                                                                             \
+        APPLY(gelu_erf_of(x))                                                                                          \
+    case DP_ROWS_GELU_TANH:                                                                                            \
+        APPLY(gelu_tanh_of(x))                                                                                         \
+    default:                                                                                                           \
+        APPLY(x)
+
 static inline void rv_finish_row(const dp_rows_finish *f, const float *from, const float *residual, float *to,
                                  size_t n) {
     const float *early = f->residual_last ? NULL : residual, *late = f->residual_last ? residual : NULL;
     const vf zero = vf_set(0.0f), one = vf_set(1.0f), alpha = vf_set(f->alpha), beta = vf_set(f->beta);
     switch (f->activation) {
-    case DP_ROWS_RELU:
-        RV_APPLY(vf_greatest(zero, x))
-    case DP_ROWS_CLIP:
-        RV_APPLY(rv_bound(x, alpha, beta))
-    case DP_ROWS_LEAKY_RELU:
-        RV_APPLY(vf_blend(vf_lt(x, zero), alpha * x, x))
-    case DP_ROWS_HARD_SIGMOID:
-        RV_APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))
-    case DP_ROWS_HARD_SWISH:
-        RV_APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))
-    case DP_ROWS_LEAKY_RELU_FLOOR:
-        RV_APPLY(vf_greatest(beta, vf_blend(vf_lt(x, zero), alpha * x, x)))
-    case DP_ROWS_HARD_SWISH_AFFINE:
-        RV_APPLY(vf_fma(alpha, x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one), beta))
-    case DP_ROWS_SIGMOID:
-        RV_APPLY(sigmoid_of(x))
-    case DP_ROWS_SILU:
-        RV_APPLY(x * sigmoid_of(x))
-    case DP_ROWS_TANH:
-        RV_APPLY(tanh_of(x))
-    case DP_ROWS_GELU_ERF:
-        RV_APPLY(gelu_erf_of(x))
-    case DP_ROWS_GELU_TANH:
-        RV_APPLY(gelu_tanh_of(x))
-    default:
-        RV_APPLY(x)
+        RV_ACTIVATIONS(RV_APPLY)
     }
 }
 

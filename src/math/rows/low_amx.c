@@ -6,17 +6,15 @@
  * tile.
  */
 #define DP_MATH_RUNG 2
-#include <immintrin.h>
 #include <math.h>
-#include <string.h>
+
+#include "math/amx.h"
 
 #define LOW_STORE_BF16(p, i, x) _mm256_storeu_si256((void *)((p) + (i)), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
 #define LOW_STORE_BF16_N(p, i, n, x)                                                                                   \
     _mm256_mask_storeu_epi16((p) + (i), (__mmask16)((1u << (n)) - 1), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
 #include "math/rows/low_finish.h"
 
-#define AMX_ORDER()                                                                                                    \
-    __asm__ volatile("" ::: "memory") /* tile loads and stores do not tell the compiler what they touch */
 enum {
     STEP = 32,           /* k of a tile, at most */
     PART = 2 * LOW_PART, /* k whose weights, of 32 columns, stay in the first cache */
@@ -49,19 +47,10 @@ typedef struct job {
 } job;
 
 static void tiles_begin(size_t step) {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config;
-    memset(&config, 0, sizeof config);
-    config.palette = 1;
-    for (int t = 0; t < 8; t++) {
-        config.row_bytes[t] = t == 4 || t == 5 ? (uint16_t)(2 * step) : 64;
-        config.rows[t] = t == 6 || t == 7 ? (uint8_t)(step / 2) : 16;
-    }
-    AMX_ORDER();
-    _tile_loadconfig(&config);
+    dp_amx_shapes shapes = dp_amx_whole();
+    shapes.row_bytes[4] = shapes.row_bytes[5] = (uint16_t)(2 * step);
+    shapes.rows[6] = shapes.rows[7] = (uint8_t)(step / 2);
+    dp_amx_begin(&shapes);
 }
 
 /* The left factors. */
@@ -138,7 +127,7 @@ DP_INLINE void block_body(const bool tall, const bool wide, size_t steps, const 
                           size_t b_step, size_t panel_stride, const char *tails, float *c, bool add) {
     const spot *below = a + STEPS_MOST;
     float *const lower = c + 16 * SIDE;
-    AMX_ORDER();
+    DP_AMX_ORDER();
     if (add) {
         _tile_loadd(0, c, SIDE * 4);
         if (wide)
@@ -176,7 +165,7 @@ DP_INLINE void block_body(const bool tall, const bool wide, size_t steps, const 
         _tile_stored(2, lower, SIDE * 4);
     if (tall && wide)
         _tile_stored(3, lower + 16, SIDE * 4);
-    AMX_ORDER();
+    DP_AMX_ORDER();
 }
 
 #define BLOCK(tall, wide)                                                                                              \

@@ -54,32 +54,7 @@ DP_INLINE void low_finish_rows(const dp_low_end *e, const float *from, size_t st
     uint16_t *to = e->y;
     const vf zero = vf_set(0.0f), one = vf_set(1.0f), alpha = vf_set(f->alpha), beta = vf_set(f->beta);
     switch (f->activation) {
-    case DP_ROWS_RELU:
-        LOW_APPLY(vf_greatest(zero, x))
-    case DP_ROWS_CLIP:
-        LOW_APPLY(rv_bound(x, alpha, beta))
-    case DP_ROWS_LEAKY_RELU:
-        LOW_APPLY(vf_blend(vf_lt(x, zero), alpha * x, x))
-    case DP_ROWS_HARD_SIGMOID:
-        LOW_APPLY(rv_bound(vf_fma(alpha, x, beta), zero, one))
-    case DP_ROWS_HARD_SWISH:
-        LOW_APPLY(x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one))
-    case DP_ROWS_LEAKY_RELU_FLOOR:
-        LOW_APPLY(vf_greatest(beta, vf_blend(vf_lt(x, zero), alpha * x, x)))
-    case DP_ROWS_HARD_SWISH_AFFINE:
-        LOW_APPLY(vf_fma(alpha, x * rv_bound(vf_fma(x, vf_set(1.0f / 6), vf_set(0.5f)), zero, one), beta))
-    case DP_ROWS_SIGMOID:
-        LOW_APPLY(sigmoid_of(x))
-    case DP_ROWS_SILU:
-        LOW_APPLY(x * sigmoid_of(x))
-    case DP_ROWS_TANH:
-        LOW_APPLY(tanh_of(x))
-    case DP_ROWS_GELU_ERF:
-        LOW_APPLY(gelu_erf_of(x))
-    case DP_ROWS_GELU_TANH:
-        LOW_APPLY(gelu_tanh_of(x))
-    default:
-        LOW_APPLY(x)
+        RV_ACTIVATIONS(LOW_APPLY)
     }
 }
 

@@ -44,18 +44,24 @@ static row_room room_in(void *scratch, int64_t width) {
     return r;
 }
 
+bool dp_grid_fold(const dp_grid *s, int64_t size, float *x, bool *out_turned) {
+    float low = s->align ? 0 : -0.5f, span = s->align ? (float)(size - 1) : (float)size;
+    if (span <= 0)
+        return false;
+    float distance = fabsf(*x - low), rest = fmodf(distance, span);
+    bool back = fmodf(floorf(distance / span), 2) != 0;
+    *out_turned = (*x < low) != back;
+    *x = (back ? span - rest : rest) + low;
+    return true;
+}
+
 float dp_grid_pad(const dp_grid *s, float x, int64_t size) {
     const float far = 1 << 30;
     if (!(x > -far && x < far))
         x = x >= far ? far : -far;
-    if (s->padding == DP_GRID_REFLECTION) {
-        float low = s->align ? 0 : -0.5f, span = s->align ? (float)(size - 1) : (float)size;
-        if (span <= 0)
-            return 0;
-        float distance = fabsf(x - low), rest = fmodf(distance, span);
-        bool back = fmodf(floorf(distance / span), 2) != 0;
-        x = (back ? span - rest : rest) + low;
-    }
+    bool turned;
+    if (s->padding == DP_GRID_REFLECTION && !dp_grid_fold(s, size, &x, &turned))
+        return 0;
     if (s->padding != DP_GRID_ZEROS)
         x = x < 0 ? 0 : x > (float)(size - 1) ? (float)(size - 1) : x;
     return x;

@@ -25,6 +25,8 @@ dp_status dp_grid_options(const dp_arg *in, dp_grid *s);
 
 /* The place in elements of a coordinate in -1 .. 1. */
 float dp_grid_place(const dp_grid *s, float coordinate, int64_t size);
+/* x as often reflected as brings it between the image's ends; whether it runs the other way there. False when the image has no span. */
+bool dp_grid_fold(const dp_grid *s, int64_t size, float *x, bool *out_turned);
 /* What lies outside is brought to where it is read; places too far to count (and NaN) lie nowhere. */
 float dp_grid_pad(const dp_grid *s, float x, int64_t size);
 /* Up to four elements and weights along one axis; returns how many. */

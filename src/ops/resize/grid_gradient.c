@@ -114,19 +114,12 @@ static void image_channel(void *context, size_t tile, void *scratch) {
 /* The derivative of dp_grid_pad. */
 static double pad_slope(const dp_grid *s, float x, int64_t size) {
     const float far = 1 << 30;
-    double slope = 1;
     if (!(x > -far && x < far))
         return 0;
-    if (s->padding == DP_GRID_REFLECTION) {
-        float low = s->align ? 0 : -0.5f, span = s->align ? (float)(size - 1) : (float)size;
-        if (span <= 0)
-            return 0;
-        float distance = fabsf(x - low), rest = fmodf(distance, span);
-        bool back = fmodf(floorf(distance / span), 2) != 0;
-        slope = (x < low) != back ? -1 : 1;
-        x = (back ? span - rest : rest) + low;
-    }
-    return s->padding != DP_GRID_ZEROS && (x <= 0 || x >= (float)(size - 1)) ? 0 : slope;
+    bool turned = false;
+    if (s->padding == DP_GRID_REFLECTION && !dp_grid_fold(s, size, &x, &turned))
+        return 0;
+    return s->padding != DP_GRID_ZEROS && (x <= 0 || x >= (float)(size - 1)) ? 0 : turned ? -1 : 1;
 }
 
 static double cubic_slope(double x) {

@@ -10,6 +10,7 @@
 #include "ops/elementwise/kernels.h"
 #include "ops/loop.h"
 #include "ops/op.h"
+#include "ops/rotary/rotary.h"
 #include "ops/tiles.h"
 
 typedef enum mode { HALF, INTERLEAVE, QUARTER, INTERLEAVE_HALF, MODES } mode;
@@ -100,26 +101,6 @@ static dp_status run(dp_plan *plan) {
     return status;
 }
 
-/* Strides of cos or sin, or their gradients, in the dims of grad; 0 where broadcast. */
-static dp_status angle_strides(const dp_arg *arg, const dp_arg *grad, int64_t *strides) {
-    const dp_tensor *t = arg->as.tensor, *whole = grad->as.tensor;
-    bool fits = t->rank <= whole->rank && t->rank >= 1 && t->dims[t->rank - 1] == whole->dims[whole->rank - 1];
-    memset(strides, 0, DP_TENSOR_DIMS * sizeof *strides);
-    for (int d = 0; d < t->rank && fits; d++) {
-        int to = whole->rank - t->rank + d;
-        fits = t->dims[d] == 1 || t->dims[d] == whole->dims[to];
-        strides[to] = t->dims[d] == 1 ? 0 : t->strides[d];
-    }
-    if (!fits) {
-        char one[160], other[160];
-        return dp_fail(DP_ERR_ARGUMENT,
-                       "%s has the shape %s, but must be %s's, %s, where all dimensions but the last may be 1",
-                       arg->name, dp_dims_describe(t->dims, t->rank, one, sizeof one), grad->name,
-                       dp_dims_describe(whole->dims, whole->rank, other, sizeof other));
-    }
-    return DP_OK;
-}
-
 /* Which dims dcos has and which it sums, by the dims of cos. */
 static void build_angles(const dp_arg *const *args, state *s) {
     const dp_tensor *whole = args[GRAD]->as.tensor, *c = args[COS]->as.tensor;
@@ -188,7 +169,7 @@ static dp_status embed_gradient(const dp_operator_call *call, dp_plan **out_plan
     state s = {.n = whole->dims[whole->rank - 1], .mode = (mode)number};
     dp_status status = check(call, args, wants_angles, &s);
     for (int v = 0; v < 2 && status == DP_OK; v++)
-        status = angle_strides(args[COS + v], args[GRAD], angles[v]);
+        status = dp_rotary_angle_strides(args[COS + v], args[GRAD], angles[v]);
     dp_plan *plan = status == DP_OK ? dp_plan_new(call, run, sizeof s) : NULL;
     if (!plan)
         return status == DP_OK ? DP_ERR_OUT_OF_MEMORY : status;

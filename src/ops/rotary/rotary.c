@@ -7,6 +7,8 @@
  * are moved to the first half and the others to the second, then as half.
  * cos and sin are broadcast to x; out may be x.
  */
+#include "ops/rotary/rotary.h"
+
 #include <string.h>
 
 #include "ops/lines.h"
@@ -70,11 +72,10 @@ static dp_status run(dp_plan *plan) {
     return status;
 }
 
-/* A view of cos or sin with the dims of x. */
-static dp_status add_angle(dp_lines *lines, const dp_arg *arg, const dp_arg *x, const bool *in_line) {
+dp_status dp_rotary_angle_strides(const dp_arg *arg, const dp_arg *x, int64_t *strides) {
     const dp_tensor *t = arg->as.tensor, *whole = x->as.tensor;
-    int64_t strides[DP_TENSOR_DIMS] = {0};
     bool fits = t->rank <= whole->rank && t->rank >= 1 && t->dims[t->rank - 1] == whole->dims[whole->rank - 1];
+    memset(strides, 0, DP_TENSOR_DIMS * sizeof *strides);
     for (int d = 0; d < t->rank && fits; d++) {
         int to = whole->rank - t->rank + d;
         fits = t->dims[d] == 1 || t->dims[d] == whole->dims[to];
@@ -87,8 +88,16 @@ static dp_status add_angle(dp_lines *lines, const dp_arg *arg, const dp_arg *x, 
                        arg->name, dp_dims_describe(t->dims, t->rank, one, sizeof one), x->name,
                        dp_dims_describe(whole->dims, whole->rank, other, sizeof other));
     }
-    dp_lines_add(lines, arg, strides, in_line, whole->rank);
     return DP_OK;
+}
+
+/* A view of cos or sin with the dims of x. */
+static dp_status add_angle(dp_lines *lines, const dp_arg *arg, const dp_arg *x, const bool *in_line) {
+    int64_t strides[DP_TENSOR_DIMS];
+    dp_status status = dp_rotary_angle_strides(arg, x, strides);
+    if (status == DP_OK)
+        dp_lines_add(lines, arg, strides, in_line, x->as.tensor->rank);
+    return status;
 }
 
 static dp_status build(const dp_operator_call *call, dp_lines *lines, mode how, const dp_arg *x, const dp_arg *c,
